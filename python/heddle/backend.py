@@ -3,6 +3,10 @@
     import onnx.backend.test
     import heddle.backend
     tests = onnx.backend.test.BackendTest(heddle.backend, __name__)
+
+>>> import heddle.backend
+>>> heddle.backend.prepare("model.onnx").run([[[1, 2, 3]]])[0].shape
+(1, 4)
 """
 from . import _session
 
@@ -24,7 +28,11 @@ class PreparedModel:
 
 
 def supports_device(device):
-    """'CPU'; 'CUDA' where there is a GPU."""
+    """'CPU'; 'CUDA' where there is a GPU.
+
+    >>> supports_device("CPU"), supports_device("ABACUS")
+    (True, False)
+    """
     kind = device.split(":")[0].upper()
     if kind == "CUDA":
         from .ort import get_available_providers
@@ -33,6 +41,7 @@ def supports_device(device):
 
 
 def is_compatible(model, device="CPU", **_):
+    """Whether it is worth trying: prepare says what else is wrong."""
     return supports_device(device)
 
 
@@ -43,6 +52,11 @@ def prepare(model, device="CPU", **options):
 
 
 def run_model(model, inputs, device="CPU", **options):
+    """Compiles and runs once.
+
+    >>> run_model("model.onnx", [[[1, 2, 3]]])[0].shape
+    (1, 4)
+    """
     return prepare(model, device, **options).run(inputs)
 
 

@@ -6,7 +6,12 @@ __all__ = ["Cancelled", "DeviceError", "Error", "InputError", "MachineError", "M
 
 
 class Error(Exception):
-    """A model, an option or an array is not what it should be."""
+    """A model, an option or an array is not what it should be.
+
+    >>> heddle.Session("nowhere.onnx")
+    Traceback (most recent call last):
+    heddle.errors.Error: nowhere.onnx: cannot be opened: No such file or directory
+    """
 
 
 class UnsupportedOperators(Error, NotImplementedError):
@@ -14,11 +19,21 @@ class UnsupportedOperators(Error, NotImplementedError):
 
 
 class InputError(Error, ValueError):
-    """An array that a run cannot take: of another type, or no array."""
+    """An array that a run cannot take: of another type, or no array.
+
+    >>> heddle.Session("model.onnx")(numpy.ones((1, 3), numpy.int32))
+    Traceback (most recent call last):
+    heddle.errors.InputError: input x is s32[1,3]; wanted f32
+    """
 
 
 class ShapeError(InputError):
-    """Shapes that do not fit the model, or each other."""
+    """Shapes that do not fit the model, or each other.
+
+    >>> heddle.Session("model.onnx")([[1, 2]])
+    Traceback (most recent call last):
+    heddle.errors.ShapeError: input x is f32[1,2]; wanted f32[batch,3]
+    """
 
 
 class MissingInput(InputError):

@@ -13,7 +13,8 @@ import models
 import numpy
 
 MODULES = ["heddle._arrays", "heddle._session", "heddle.backend", "heddle.errors", "heddle.ort",
-           "heddle.ort._values"]
+           "heddle.ort._binding", "heddle.ort._options", "heddle.ort._providers",
+           "heddle.ort._session", "heddle.ort._values"]
 
 
 class DocsTest(unittest.TestCase):
@@ -31,7 +32,7 @@ class DocsTest(unittest.TestCase):
                                      extraglobs={"heddle": heddle, "numpy": numpy})
             self.assertEqual(result.failed, 0, name)
             count += result.attempted
-        self.assertGreater(count, 15)
+        self.assertGreater(count, 40)
 
     def test_page(self):
         result = doctest.testfile(str(models.ROOT / "docs" / "python.md"), module_relative=False)

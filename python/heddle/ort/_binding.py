@@ -15,12 +15,15 @@ def _at(address, dtype, shape):
 
 
 class IOBinding:
-    """
-    binding = session.io_binding()
-    binding.bind_cpu_input("x", x)
-    binding.bind_output("y")
-    session.run_with_iobinding(binding)
-    y, = binding.copy_outputs_to_cpu()
+    """Made by InferenceSession.io_binding.
+
+    >>> session = heddle.ort.InferenceSession("model.onnx")
+    >>> binding = session.io_binding()
+    >>> binding.bind_cpu_input("x", numpy.ones((2, 3), numpy.float32))
+    >>> binding.bind_output("y")
+    >>> session.run_with_iobinding(binding)
+    >>> binding.copy_outputs_to_cpu()[0].shape
+    (2, 4)
     """
 
     def __init__(self, session):

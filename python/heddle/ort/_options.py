@@ -37,7 +37,14 @@ class _Entries:
 
 class SessionOptions(_Entries):
     """What has a meaning for heddle: intra_op_num_threads, graph_optimization_level, overrides of
-    free dimensions by name, add_initializer. The rest is kept, and has no effect."""
+    free dimensions by name, add_initializer. The rest is kept, and has no effect.
+
+    >>> options = SessionOptions()
+    >>> options.intra_op_num_threads = 1
+    >>> options.add_free_dimension_override_by_name("batch", 2)
+    >>> heddle.ort.InferenceSession("model.onnx", options).get_inputs()[0].shape
+    [2, 3]
+    """
 
     def __init__(self):
         super().__init__()
@@ -93,7 +100,14 @@ class SessionOptions(_Entries):
 
 class RunOptions(_Entries):
     """terminate = True, also from another thread, ends the sessions' runs that have these options;
-    the rest is kept, and has no effect."""
+    the rest is kept, and has no effect.
+
+    >>> options = RunOptions()
+    >>> options.terminate = True
+    >>> heddle.ort.InferenceSession("model.onnx").run(None, {"x": [[1, 2, 3]]}, options)
+    Traceback (most recent call last):
+    heddle.errors.Cancelled: RunOptions.terminate is True; set it to False to run
+    """
 
     def __init__(self):
         super().__init__()

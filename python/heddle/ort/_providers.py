@@ -23,7 +23,11 @@ def get_all_providers():
 
 
 def get_available_providers():
-    """Those of this machine, best first."""
+    """Those of this machine, best first.
+
+    >>> get_available_providers()[-1]
+    'CPUExecutionProvider'
+    """
     return [name for name in _DEVICES if name != "CUDAExecutionProvider" or _has_cuda()]
 
 

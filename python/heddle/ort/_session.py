@@ -13,7 +13,11 @@ from ._values import OrtValue, array_of, tensor_type
 
 
 class NodeArg:
-    """An input or an output: name, shape (numbers, names, None), type ('tensor(float)')."""
+    """An input or an output: name, shape (numbers, names, None), type ('tensor(float)').
+
+    >>> InferenceSession("model.onnx").get_outputs()[0].shape
+    ['batch', 4]
+    """
 
     def __init__(self, port):
         self.name = port.name
@@ -35,8 +39,9 @@ class ModelMetadata:
 class InferenceSession:
     """A model, compiled by heddle. What only heddle has is in `session.heddle`, a heddle.Session.
 
-    session = InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
-    y, = session.run(None, {"x": x})
+    >>> session = InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+    >>> session.run(None, {"x": numpy.ones((2, 3), numpy.float32)})[0].shape
+    (2, 4)
     """
 
     def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None,
