@@ -40,8 +40,11 @@ def _bytes_of(model):
     """The model as bytes, or None where it is a path."""
     if isinstance(model, (bytes, bytearray, memoryview)):
         return bytes(model)
+    model = getattr(model, "model_proto", model)  # torch.onnx.ONNXProgram
     if hasattr(model, "SerializeToString"):  # onnx.ModelProto
         return model.SerializeToString()
+    if hasattr(model, "mlir_module_serialized"):  # jax.export.Exported
+        return bytes(model.mlir_module_serialized)
     return None
 
 
@@ -61,8 +64,8 @@ def _values(values):
 class Session(_core.Session):
     """A model, compiled and ready to run; any number of threads may run it at the same time.
 
-    model is a path, the bytes of a file, or an onnx.ModelProto: ONNX, HLO or StableHLO, or a
-    compiled program. Shapes that are only known when it runs need no option: programs are compiled
+    model is a path, the bytes of a file (ONNX, HLO, StableHLO or a compiled program), an
+    onnx.ModelProto, or what torch.onnx.export and jax.export.export give. Shapes that are only known when it runs need no option: programs are compiled
     when their shapes first come, and kept.
 
     dims       {"batch": 8} fixes dynamic dimensions; shapes {"x": (8, 3)} all those of an input

@@ -124,6 +124,9 @@ class InputTest(unittest.TestCase):
             np.testing.assert_array_equal(echo(models.F32, [2])(jax.numpy.ones(2)), [1, 1])
             got = echo(models.BF16, [2])(jax.numpy.ones(2, "bfloat16"))
             np.testing.assert_array_equal(got.astype(np.float32), [1, 1])
+            import jax.export
+            exported = jax.export.export(jax.jit(lambda a, b: a - b))(1.0, jax.numpy.ones(2))
+            np.testing.assert_array_equal(heddle.Session(exported)(3, [1, 2]), [2, 1])
         except ImportError:
             pass
         if not found:

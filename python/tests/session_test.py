@@ -27,7 +27,10 @@ class RunTest(unittest.TestCase):
         class Proto:
             def SerializeToString(self):
                 return models.linear()
-        np.testing.assert_allclose(heddle.Session(Proto())(X), models.linear_value(X), rtol=1e-6)
+        class Program:
+            model_proto = Proto()
+        for model in [Proto(), Program()]:
+            np.testing.assert_allclose(heddle.Session(model)(X), models.linear_value(X), rtol=1e-6)
 
     def test_from_hlo_text(self):
         text = b"HloModule m\nENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] add(p, p) }"
