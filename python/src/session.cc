@@ -61,6 +61,8 @@ Session::Session(nb::handle model, const std::string& name, const nb::dict& open
     } else {
       for (const Port& port : inputs_)
         for (const Dim& dim : port.dims) bounded_ = bounded_ || dim.least < dim.most;
+      source_.reset();  // it may be as large as the model
+      open_ = nb::dict();
     }
     if (bounded_) find_times(program_, inputs_);
     if (bounded_) find_times(program_, outputs_);

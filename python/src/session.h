@@ -55,7 +55,7 @@ class Session {
   // Throws it: of a run or a compilation, during which Ctrl-C was pressed or not.
   void end(heddle_status* status, bool interrupted) const;
 
-  nanobind::object source_;  // a path or bytes
+  nanobind::object source_;  // a path or bytes; of late models, to read them again
   std::string name_;
   nanobind::dict open_;
   bool outputs_are_open_ = false;  // open_outputs() was called
