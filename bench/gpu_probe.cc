@@ -349,7 +349,7 @@ int print(const Result<ordered_json>& result) {
     return result->value("equal", true) ? 0 : 1;
   }
   fmt::print("{}\n", ordered_json{{"error", result.error().message}}.dump());
-  return result.error().kind == ErrorKind::user ? 2 : 3;
+  return whose(result.error().kind) == ErrorKind::user ? 2 : 3;
 }
 
 }  // namespace

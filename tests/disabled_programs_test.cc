@@ -191,7 +191,7 @@ void expect_same_without_each(const std::string& text, const std::string& header
       if (!program) {
         ASSERT_EQ(disabled.size(), 1u);
         EXPECT_TRUE(compiler::module_passes().find(disabled[0])->required);
-        EXPECT_EQ(program.error().kind, ErrorKind::user);
+        EXPECT_EQ(whose(program.error().kind), ErrorKind::user);
         EXPECT_THAT(program.error().message, testing::HasSubstr(disabled[0]));
         continue;
       }

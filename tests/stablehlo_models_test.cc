@@ -169,7 +169,7 @@ TEST(stablehlo_models, DamagedTextsAreErrors) {
         continue;
       }
       ++refused;
-      EXPECT_EQ(imported.error().kind, ErrorKind::user) << imported.error().message;
+      EXPECT_EQ(whose(imported.error().kind), ErrorKind::user) << imported.error().message;
       EXPECT_EQ(imported.error().message.find('\n'), std::string::npos) << imported.error().message;
     }
   }

@@ -176,7 +176,7 @@ const std::set<std::string> kTakeAnything = {
     "heddle_version",      "heddle_status_kind",  "heddle_status_message", "heddle_status_free",
     "heddle_last_error",   "heddle_type_name",    "heddle_type_bytes",     "heddle_model_free",
     "heddle_program_free", "heddle_context_free", "heddle_queue_free",     "heddle_run_free",
-    "heddle_string_free",  "heddle_trace_start"};
+    "heddle_string_free",  "heddle_trace_start",  "heddle_status_code"};
 
 TEST(WrongCalls, CoverTheHeader) {
   std::set<std::string> called = kTakeAnything;
@@ -200,6 +200,7 @@ TEST(WrongCalls, FreeingNothingIsFine) {
   heddle_string_free(nullptr);
   EXPECT_STREQ(heddle_status_message(nullptr), "");
   EXPECT_EQ(heddle_status_kind(nullptr), HEDDLE_OK);
+  EXPECT_EQ(heddle_status_code(nullptr), HEDDLE_CODE_NONE);
   EXPECT_STREQ(heddle_type_name(-1), "?");
   EXPECT_STREQ(heddle_type_name(INT32_MAX), "?");
   EXPECT_EQ(heddle_type_bytes(-1), 0);

@@ -102,7 +102,8 @@ class Inspect : public Command {
       Result<ProgramHandle> compiled = compile_.compile(model.get(), false);
       if (compiled)
         program = std::move(*compiled);
-      else if (compiled.error().kind == ErrorKind::machine || info_of(model.get()).is_program)
+      else if (whose(compiled.error().kind) == ErrorKind::machine ||
+               info_of(model.get()).is_program)
         return tl::unexpected(compiled.error());
       else
         why_not = compiled.error().message;

@@ -125,7 +125,7 @@ int status_of(const Result<int>& result) {
   for (char& c : message)
     if (c == '\n' || c == '\r') c = ' ';
   fmt::print(stderr, "error: {}\n", message);
-  return result.error().kind == ErrorKind::user ? HEDDLE_USER_ERROR : HEDDLE_MACHINE_ERROR;
+  return whose(result.error().kind) == ErrorKind::user ? HEDDLE_USER_ERROR : HEDDLE_MACHINE_ERROR;
 }
 
 }  // namespace

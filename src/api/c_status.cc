@@ -21,7 +21,7 @@ std::string& last_error() {
 }
 
 heddle_status& out_of_memory() {
-  static heddle_status status{Error{ErrorKind::machine, "out of memory"}};
+  static heddle_status status{Error{ErrorKind::memory, "out of memory"}};
   return status;
 }
 
@@ -93,7 +93,7 @@ Status Call::no_tail(const char* argument, const void* from, size_t size, size_t
 }
 
 Status Call::about(Status status) const {
-  if (status || status.error().kind != ErrorKind::user) return status;
+  if (status || whose(status.error().kind) != ErrorKind::user) return status;
   return error_in(function_, std::move(status).error());
 }
 
@@ -101,9 +101,9 @@ Error error_of_exception(const char* where) {
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    return {ErrorKind::machine, "out of memory"};
+    return {ErrorKind::memory, "out of memory"};
   } catch (const std::length_error&) {
-    return {ErrorKind::machine, "out of memory"};
+    return {ErrorKind::memory, "out of memory"};
   } catch (const std::system_error& error) {  // of threads and files
     return {ErrorKind::machine, error.what()};
   } catch (const std::exception& error) {
@@ -131,8 +131,27 @@ uint32_t heddle_version(void) {
 
 int heddle_status_kind(const heddle_status* status) {
   if (status == nullptr) return HEDDLE_OK;
-  if (status->error.kind == heddle::ErrorKind::cancelled) return HEDDLE_CANCELLED;
-  return status->error.kind == heddle::ErrorKind::user ? HEDDLE_USER_ERROR : HEDDLE_MACHINE_ERROR;
+  const heddle::ErrorKind kind = heddle::whose(status->error.kind);
+  if (kind == heddle::ErrorKind::cancelled) return HEDDLE_CANCELLED;
+  return kind == heddle::ErrorKind::user ? HEDDLE_USER_ERROR : HEDDLE_MACHINE_ERROR;
+}
+
+int heddle_status_code(const heddle_status* status) {
+  if (status == nullptr) return HEDDLE_CODE_NONE;
+  switch (status->error.kind) {
+    case heddle::ErrorKind::unsupported:
+      return HEDDLE_CODE_UNSUPPORTED;
+    case heddle::ErrorKind::shape:
+      return HEDDLE_CODE_SHAPE;
+    case heddle::ErrorKind::value:
+      return HEDDLE_CODE_VALUE;
+    case heddle::ErrorKind::memory:
+      return HEDDLE_CODE_MEMORY;
+    case heddle::ErrorKind::device:
+      return HEDDLE_CODE_DEVICE;
+    default:
+      return HEDDLE_CODE_NONE;
+  }
 }
 
 const char* heddle_status_message(const heddle_status* status) {

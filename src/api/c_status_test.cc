@@ -32,6 +32,24 @@ TEST(Guarded, EveryExceptionBecomesAStatus) {
   EXPECT_THAT(thrown(42).second, HasSubstr("heddle_thing: a bug in heddle"));
 }
 
+TEST(Guarded, AStatusTellsMoreThanItsKind) {
+  const auto code_of = [](ErrorKind kind) {
+    heddle_status* status = make_status({kind, "why"});
+    const std::pair<int, int> result(heddle_status_kind(status), heddle_status_code(status));
+    heddle_status_free(status);
+    return result;
+  };
+  using Pair = std::pair<int, int>;
+  EXPECT_EQ(code_of(ErrorKind::user), Pair(HEDDLE_USER_ERROR, HEDDLE_CODE_NONE));
+  EXPECT_EQ(code_of(ErrorKind::machine), Pair(HEDDLE_MACHINE_ERROR, HEDDLE_CODE_NONE));
+  EXPECT_EQ(code_of(ErrorKind::cancelled), Pair(HEDDLE_CANCELLED, HEDDLE_CODE_NONE));
+  EXPECT_EQ(code_of(ErrorKind::unsupported), Pair(HEDDLE_USER_ERROR, HEDDLE_CODE_UNSUPPORTED));
+  EXPECT_EQ(code_of(ErrorKind::shape), Pair(HEDDLE_USER_ERROR, HEDDLE_CODE_SHAPE));
+  EXPECT_EQ(code_of(ErrorKind::value), Pair(HEDDLE_USER_ERROR, HEDDLE_CODE_VALUE));
+  EXPECT_EQ(code_of(ErrorKind::memory), Pair(HEDDLE_MACHINE_ERROR, HEDDLE_CODE_MEMORY));
+  EXPECT_EQ(code_of(ErrorKind::device), Pair(HEDDLE_MACHINE_ERROR, HEDDLE_CODE_DEVICE));
+}
+
 TEST(Guarded, FunctionsWithoutAStatusTellTheirErrors) {
   const int answer = answered<int>("heddle_thing", -1, [](const Call& call) -> Result<int> {
     HEDDLE_RETURN_IF_ERROR(call.in_range("number", 7, 0, 3));

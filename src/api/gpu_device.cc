@@ -30,7 +30,8 @@ Result<target::Target> gpu_target(const runtime::CudaDeviceInfo& info) {
   int best = 0;
   for (const std::string& name : target::shipped_targets())
     if (capability_of(name) <= capability) best = std::max(best, capability_of(name));
-  if (best == 0) return machine_error("{}: sm_{} is older than sm_80", info.name, capability);
+  if (best == 0)
+    return error_of(ErrorKind::device, "{}: sm_{} is older than sm_80", info.name, capability);
   // An own major version needs a target of its own: cubins do not go from one to the next.
   HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::find_target(fmt::format("sm_{}", best)));
   HEDDLE_RETURN_IF_ERROR(check_gpu(target, info));
@@ -42,8 +43,9 @@ Result<target::Target> gpu_target(const runtime::CudaDeviceInfo& info) {
 Status check_gpu(const target::Target& target, const runtime::CudaDeviceInfo& info) {
   const int wanted = capability_of(target.name);
   if (wanted / 10 == info.major && wanted % 10 <= info.minor) return {};
-  return machine_error("{}: it runs sm_{}{}, the code is for {}; compile with another --target",
-                       info.name, info.major, info.minor, target.name);
+  return error_of(ErrorKind::device,
+                  "{}: it runs sm_{}{}, the code is for {}; compile with another --target",
+                  info.name, info.major, info.minor, target.name);
 }
 
 }  // namespace heddle::api

@@ -67,6 +67,16 @@ enum {
   HEDDLE_CANCELLED = 4,     /* by the caller: heddle_context_cancel, a progress function */
 };
 HEDDLE_EXPORT int heddle_status_kind(const heddle_status* status);
+/* heddle_status_code; what a program may want to tell apart within a kind. More may come. */
+enum {
+  HEDDLE_CODE_NONE = 0,        /* the kind says all, or there is no error */
+  HEDDLE_CODE_UNSUPPORTED = 1, /* user: an operator, type or form of it is not implemented */
+  HEDDLE_CODE_SHAPE = 2,       /* user: shapes do not fit together */
+  HEDDLE_CODE_MEMORY = 3,      /* machine: there is too little */
+  HEDDLE_CODE_DEVICE = 4,      /* machine: there is no such device, or it failed */
+  HEDDLE_CODE_VALUE = 5,       /* user: a shape depends on a value: heddle_shapes.h */
+};
+HEDDLE_EXPORT int heddle_status_code(const heddle_status* status);
 HEDDLE_EXPORT const char* heddle_status_message(const heddle_status* status); /* "" for NULL */
 HEDDLE_EXPORT void heddle_status_free(heddle_status* status);
 /* The message of the last function that failed on this thread; "" before that. */

@@ -180,8 +180,8 @@ Result<std::shared_ptr<Program>> interpret(std::unique_ptr<hlo::Module> module, 
   if (!refused.empty()) {
     std::string names;
     for (size_t i = 0; i < refused.size() && i < 8; ++i) names += (i ? ", " : "") + refused[i];
-    return user_error("{}: the interpreter lacks: {}{}", model.name(), names,
-                      refused.size() > 8 ? fmt::format(" and {} more", refused.size() - 8) : "");
+    return error_of(ErrorKind::unsupported, "{}: the interpreter lacks: {}{}", model.name(), names,
+                    refused.size() > 8 ? fmt::format(" and {} more", refused.size() - 8) : "");
   }
   return std::make_shared<InterpretedProgram>(std::move(module), model, wide);
 }

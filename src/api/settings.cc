@@ -145,7 +145,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
 Status check_limit(const std::string& program, int64_t pool_peak_bytes,
                    const compiler::Options& options) {
   if (options.memory_limit_bytes < 0 || pool_peak_bytes <= options.memory_limit_bytes) return {};
-  return machine_error(
+  return error_of(
+      ErrorKind::memory,
       "{}: the pool of temporaries takes {} bytes, the limit is {}; raise --memory-limit or plan "
       "with --memory static",
       program, pool_peak_bytes, options.memory_limit_bytes);

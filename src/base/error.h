@@ -16,7 +16,21 @@ enum class ErrorKind {
   user,       // bad file, unsupported operator, wrong shape: exit status 2
   machine,    // out of memory, no such device, cannot write: exit status 3
   cancelled,  // nobody's fault: the caller asked for the end
+  // What callers tell apart of the user's errors, and of the machine's (whose()).
+  unsupported,  // an operator, type or form of it that is not implemented
+  shape,        // shapes that do not fit together
+  value,        // a shape depends on a value that was not given
+  memory,       // there is too little
+  device,       // there is none of that name, or it failed
 };
+
+// The user's, the machine's or cancelled: what an exit status says.
+constexpr ErrorKind whose(ErrorKind kind) {
+  if (kind == ErrorKind::unsupported || kind == ErrorKind::shape || kind == ErrorKind::value)
+    return ErrorKind::user;
+  if (kind == ErrorKind::memory || kind == ErrorKind::device) return ErrorKind::machine;
+  return kind;
+}
 
 // One error: `message` is one line that says what, where, got, wanted and what to do.
 struct Error {
@@ -39,6 +53,11 @@ template <typename... Args>
 tl::unexpected<Error> machine_error(fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<Error>(
       Error{ErrorKind::machine, fmt::format(format, std::forward<Args>(args)...)});
+}
+
+template <typename... Args>
+tl::unexpected<Error> error_of(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
+  return tl::unexpected<Error>(Error{kind, fmt::format(format, std::forward<Args>(args)...)});
 }
 
 template <typename... Args>

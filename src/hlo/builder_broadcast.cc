@@ -24,7 +24,7 @@ std::vector<Dim> broadcast_dims(const Shape& a, const Shape& b, int64_t skip, bo
 }
 
 Error broadcast_error(std::string_view what, const Shape& a, const Shape& b) {
-  return {ErrorKind::user,
+  return {ErrorKind::shape,
           fmt::format("{}: {} and {} do not broadcast (operands 0 and 1)", what, text(a), text(b))};
 }
 
@@ -140,8 +140,8 @@ Instr* Builder::matmul(Instr* a, Instr* b) {
   if (!status_) return poison();
   const Shape left = a->shape(), right = b->shape();
   if (!left.is_array() || !right.is_array() || left.rank() < 2 || right.rank() < 2)
-    return fail({ErrorKind::user, fmt::format("matmul: {} and {}, wanted ranks of 2 or more",
-                                              text(left), text(right))});
+    return fail({ErrorKind::shape, fmt::format("matmul: {} and {}, wanted ranks of 2 or more",
+                                               text(left), text(right))});
   DotAttrs attrs;
   if (right.rank() == 2) {  // one matrix for all: its batch dimensions are rows
     attrs.lhs_contracting_dims = {left.rank() - 1};

@@ -141,7 +141,7 @@ TEST(ShapeInference, NonsenseIsAnError) {
       const std::string& message = result.error().message;
       EXPECT_EQ(message.find(fmt::format("{}: ", info.text)), 0u) << message;
       EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-      EXPECT_EQ(result.error().kind, ErrorKind::user);
+      EXPECT_EQ(whose(result.error().kind), ErrorKind::user);
     }
   }
   EXPECT_GT(good, 2000);  // not all of it is nonsense

@@ -38,8 +38,8 @@ template <typename... Args>
 tl::unexpected<Error> shape_error(const ShapeQuery& q, fmt::format_string<Args...> format,
                                   Args&&... args) {
   return tl::unexpected<Error>(
-      Error{ErrorKind::user, fmt::format("{}: {}", opcode_text(q.opcode),
-                                         fmt::format(format, std::forward<Args>(args)...))});
+      Error{ErrorKind::shape, fmt::format("{}: {}", opcode_text(q.opcode),
+                                          fmt::format(format, std::forward<Args>(args)...))});
 }
 
 // Shape without layouts, a dimension, a list: as messages write them.

@@ -27,7 +27,13 @@ template <typename... Args>
   throw Failure{Error{ErrorKind::user, fmt::format(format, std::forward<Args>(args)...)}, nullptr};
 }
 
-// The same, for want of a value.
+// The same, of a kind that callers tell apart.
+template <typename... Args>
+[[noreturn]] void fail_as(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
+  throw Failure{Error{kind, fmt::format(format, std::forward<Args>(args)...)}, nullptr};
+}
+
+// The same as fail(), for want of a value.
 template <typename... Args>
 [[noreturn]] void fail_needing(const Value* value, fmt::format_string<Args...> format,
                                Args&&... args) {

@@ -135,7 +135,7 @@ Result<HloFile> read_hlo_proto(std::string_view bytes, const std::shared_ptr<con
       if (static_cast<unsigned char>(c) < 0x20) c = ' ';
     return tl::unexpected<Error>(std::move(error));
   } catch (const std::bad_alloc&) {
-    return machine_error("out of memory while reading the module");
+    return error_of(ErrorKind::memory, "out of memory while reading the module");
   }
 }
 

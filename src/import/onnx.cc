@@ -38,9 +38,11 @@ Result<Imported> guarded(std::string_view bytes, const Options& options, TensorS
     return imported;
   } catch (const Failure& failure) {
     if (wants_value != nullptr) *wants_value = failure.needs != nullptr;
-    return tl::unexpected<Error>(one_line(failure.error));
+    Error error = one_line(failure.error);
+    if (failure.needs != nullptr) error.kind = ErrorKind::value;
+    return tl::unexpected<Error>(std::move(error));
   } catch (const std::bad_alloc&) {
-    return machine_error("out of memory while importing the model");
+    return error_of(ErrorKind::memory, "out of memory while importing the model");
   }
 }
 
@@ -72,7 +74,7 @@ Result<SupportReport> check_support(const std::string& path, const Options& opti
   } catch (const Failure& failure) {
     return error_in(path, one_line(failure.error));
   } catch (const std::bad_alloc&) {
-    return machine_error("out of memory while reading the model");
+    return error_of(ErrorKind::memory, "out of memory while reading the model");
   }
   if (!report.faults.empty()) return report;
   Options staged = options;

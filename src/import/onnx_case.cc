@@ -97,7 +97,7 @@ Result<T> read_file(const std::string& path, Read read) {
   } catch (const Failure& failure) {
     return error_in(path, failure.error);
   } catch (const std::bad_alloc&) {
-    return machine_error("{}: out of memory", path);
+    return error_of(ErrorKind::memory, "{}: out of memory", path);
   }
 }
 

@@ -66,8 +66,8 @@ Ints common_extents(Op& op, const Ints& a, const Ints& b) {
     const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
     if (x != y && x != 1 && y != 1)
-      op.fail("shapes [{}] and [{}] do not broadcast together", fmt::join(a, ","),
-              fmt::join(b, ","));
+      op.fail_shape("shapes [{}] and [{}] do not broadcast together", fmt::join(a, ","),
+                    fmt::join(b, ","));
     result[rank - 1 - i] = x == 1 ? y : x;
   }
   return result;

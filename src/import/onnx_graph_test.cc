@@ -136,6 +136,19 @@ TEST(OnnxPreflight, ListsEverythingAtOnce) {
   EXPECT_THAT(error, HasSubstr("com.microsoft.Irfft, opset 1 (1 node, first: node 'f'"));
 }
 
+TEST(OnnxErrors, CallersTellKindsApart) {
+  Model model = relu({"2"});
+  model.nodes = {node("Roll", {"x0"}, {"y"})};
+  EXPECT_EQ(model.import().error().kind, ErrorKind::unsupported);
+  model = relu({"2", "3"});
+  model.nodes = {node("MatMul", {"x0", "x0"}, {"y"})};
+  EXPECT_EQ(model.import().error().kind, ErrorKind::shape);
+  model.nodes = {node("NonZero", {"x0"}, {"y"})};
+  EXPECT_EQ(model.import().error().kind, ErrorKind::value);
+  model.nodes = {node("Relu", {"nothing"}, {"y"})};
+  EXPECT_EQ(model.import().error().kind, ErrorKind::user);
+}
+
 TEST(OnnxPreflight, OpsetsHaveLimits) {
   Model model = relu({"2"});
   for (int64_t opset : {1, 13, 28}) {

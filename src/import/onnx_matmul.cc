@@ -64,8 +64,8 @@ Instr* matrix_product(Op& op, Instr* a, Instr* b) {
     op.fail("inputs are {} and {}, wanted ranks of 1 or more", to_string(sa), to_string(sb));
   const int64_t b_dim = std::max<int64_t>(rb - 2, 0);
   if (sa.dim(ra - 1) != sb.dim(b_dim))
-    op.fail("{} by {}: the inner dimensions {} and {} differ", to_string(sa), to_string(sb),
-            sa.dim(ra - 1), sb.dim(b_dim));
+    op.fail_shape("{} by {}: the inner dimensions {} and {} differ", to_string(sa), to_string(sb),
+                  sa.dim(ra - 1), sb.dim(b_dim));
   return ra == 1 || rb <= 2 ? contract(op, a, ra - 1, b, b_dim) : batched(op, a, b);
 }
 

@@ -219,6 +219,12 @@ class Op {
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
     import::fail("{}: {}", describe(), fmt::format(format, std::forward<Args>(args)...));
   }
+  // Shapes do not fit together.
+  template <typename... Args>
+  [[noreturn]] void fail_shape(fmt::format_string<Args...> format, Args&&... args) const {
+    fail_as(ErrorKind::shape, "{}: {}", describe(),
+            fmt::format(format, std::forward<Args>(args)...));
+  }
   // Fails because input i is not known at import.
   [[noreturn]] void fail_unknown(size_t i, const char* what) const;
   std::string describe() const;  // "node 'name' (Softmax)"

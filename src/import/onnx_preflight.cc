@@ -224,12 +224,14 @@ void preflight(const ModelFacts& facts) {
   std::string text;
   int64_t total = 0;
   for (const Unsupported& fault : report.faults) {
-    if (fault.kind == "opset") fail("{}", fault_text(fault));
+    if (fault.kind == "opset") fail_as(ErrorKind::unsupported, "{}", fault_text(fault));
     if (fault.kind != "operator" && fault.kind != "initialiser") continue;  // said later on
     text += (text.empty() ? "" : "; ") + fault_text(fault);
     total += fault.count;
   }
-  if (total > 0) fail("{} node{} cannot be imported: {}", total, total == 1 ? "" : "s", text);
+  if (total > 0)
+    fail_as(ErrorKind::unsupported, "{} node{} cannot be imported: {}", total,
+            total == 1 ? "" : "s", text);
 }
 
 }  // namespace heddle::import

@@ -140,8 +140,8 @@ Outputs concat(Op& op) {
     const Ints want = keeping(op.shape(0).extents(), {axis});
     if (op.rank(i) != op.rank(0) || keeping(op.shape(i).extents(), {axis}) != want ||
         op.type(i) != op.type(0))
-      op.fail("inputs 0 and {} are {} and {}; only dimension {} may differ", i,
-              to_string(op.shape(0)), to_string(op.shape(i)), axis);
+      op.fail_shape("inputs 0 and {} are {} and {}; only dimension {} may differ", i,
+                    to_string(op.shape(0)), to_string(op.shape(i)), axis);
     // Empty parts (a cache at its first step) contribute nothing.
     if (op.shape(i).dim(axis) != 0) parts.push_back(op.in(i));
   }

@@ -253,8 +253,8 @@ bool sensible_extents(const std::vector<int64_t>& extents, int64_t most) {
 Type element_type(int64_t data_type, std::string_view what) {
   const bool known = data_type >= 0 && data_type < static_cast<int64_t>(std::size(kDataTypes));
   if (!known || !kDataTypes[data_type].type)
-    fail("{}: element type {} ({}) is not supported", what, data_type,
-         known ? kDataTypes[data_type].name : "unknown");
+    fail_as(ErrorKind::unsupported, "{}: element type {} ({}) is not supported", what, data_type,
+            known ? kDataTypes[data_type].name : "unknown");
   return *kDataTypes[data_type].type;
 }
 

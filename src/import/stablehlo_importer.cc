@@ -273,7 +273,7 @@ std::string StablehloImporter::location_of(const MlirOp& op) const {
 
 void StablehloImporter::translate(const MlirOp& op, Frame& frame) {
   const ShloEntry* entry = find_shlo(op.name);
-  if (entry == nullptr) fail("this operation is not supported");
+  if (entry == nullptr) fail_as(ErrorKind::unsupported, "this operation is not supported");
   ShloOp context(this, op, &frame);
   if (context.count() < entry->least || context.count() > entry->most)
     fail("{} operands, wanted {}", context.count(),

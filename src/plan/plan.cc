@@ -87,7 +87,8 @@ class Planner {
     }
     make_program();
     if (limit >= 0 && needed_bytes() > limit)
-      return machine_error(
+      return error_of(
+          ErrorKind::memory,
           "{}: temporaries need {} bytes (at least {} in this order), the limit is {}; raise "
           "--memory-limit{} or make the batch smaller",
           module_.name(), needed_bytes(), program_.memory.lower_bound_bytes, limit,

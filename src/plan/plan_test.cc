@@ -363,7 +363,7 @@ ENTRY e {
   ROOT d_d = f32[16] fusion(c_d), kind=kLoop, calls=f1
 })";
   const Planned limited("HloModule m\n" + kFused + entry, options);
-  EXPECT_EQ(limited.error.kind, ErrorKind::machine);
+  EXPECT_EQ(limited.error.kind, ErrorKind::memory);
   EXPECT_NE(limited.error.message.find("need 192 bytes"), std::string::npos)
       << limited.error.message;
   options.memory_limit_bytes = 192;

@@ -434,7 +434,7 @@ Status Context::run() {
   Status status = state.run_commands();
   // What was asked for before the error must not touch the caller's memory later.
   if (!status) (void)state.wait_for_all();
-  if (!status && status.error().kind == ErrorKind::machine) state.reset_streams();
+  if (!status && whose(status.error().kind) == ErrorKind::machine) state.reset_streams();
   if (spin) hal.end_run(hal.device);
   if (!status && status.error().kind == ErrorKind::cancelled) state.cancellation->take();
   return status;

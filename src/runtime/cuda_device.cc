@@ -230,8 +230,8 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const CudaD
                                                      int number) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<CudaDeviceInfo> devices, cuda_devices(*driver));
   if (number < 0 || number >= static_cast<int>(devices.size()))
-    return machine_error("device cuda:{}: there is none; this machine has {}", number,
-                         devices.size());
+    return error_of(ErrorKind::device, "device cuda:{}: there is none; this machine has {}", number,
+                    devices.size());
   std::unique_ptr<CudaDevice> result(new CudaDevice);
   result->state_ = std::make_unique<State>();
   State& s = *result->state_;
@@ -245,7 +245,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const CudaD
   if (code == 0) code = d.create_stream(&s.stream, kOwnStream);
   if (code == 0) code = d.create_event(&s.begin, 0);
   if (code == 0) code = d.create_event(&s.end, 0);
-  if (code != 0) return machine_error("device cuda:{}: {}", number, d.text(code));
+  if (code != 0) return error_of(ErrorKind::device, "device cuda:{}: {}", number, d.text(code));
   HEDDLE_ASSIGN_OR_RETURN(Device device, Device::make(s.fill()));
   result->device_ = std::make_unique<Device>(device);
   return result;
@@ -267,7 +267,7 @@ const CudaDeviceInfo& CudaDevice::info() const { return state_->info; }
 Status CudaDevice::begin_timing() {
   const State& s = *state_;
   if (s.enter() || s.check("event", s.driver->record_event(s.begin, s.stream)))
-    return machine_error("{}", last_error_text);
+    return error_of(ErrorKind::device, "{}", last_error_text);
   return {};
 }
 
@@ -277,7 +277,7 @@ Result<double> CudaDevice::end_timing_ms() {
   if (s.enter() || s.check("event", s.driver->record_event(s.end, s.stream)) ||
       s.check("event", s.driver->wait_event(s.end)) ||
       s.check("event", s.driver->elapsed_ms(&ms, s.begin, s.end)))
-    return machine_error("{}", last_error_text);
+    return error_of(ErrorKind::device, "{}", last_error_text);
   return static_cast<double>(ms);
 }
 

@@ -26,7 +26,8 @@ Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string& na
   // Never closed: the driver keeps threads of its own.
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
-    return machine_error("cuda: {} was not found: no NVIDIA driver is installed", library);
+    return error_of(ErrorKind::device, "cuda: {} was not found: no NVIDIA driver is installed",
+                    library);
   auto driver = std::make_shared<CudaDriver>();
   CudaDriver& d = *driver;
   const Symbol symbols[] = {
@@ -67,9 +68,11 @@ Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string& na
   for (const Symbol& symbol : symbols) {
     *symbol.place = ::dlsym(handle, symbol.name);
     if (*symbol.place == nullptr)
-      return machine_error("cuda: {} has no {}: update the driver", library, symbol.name);
+      return error_of(ErrorKind::device, "cuda: {} has no {}: update the driver", library,
+                      symbol.name);
   }
-  if (Code code = d.init(0)) return machine_error("cuda: {}: {}", library, d.text(code));
+  if (Code code = d.init(0))
+    return error_of(ErrorKind::device, "cuda: {}: {}", library, d.text(code));
   return driver;
 }
 
@@ -81,7 +84,8 @@ std::string CudaDriver::text(Code code) const {
 
 Result<std::vector<CudaDeviceInfo>> cuda_devices(const CudaDriver& driver) {
   int count = 0;
-  if (auto code = driver.device_count(&count)) return machine_error("cuda: {}", driver.text(code));
+  if (auto code = driver.device_count(&count))
+    return error_of(ErrorKind::device, "cuda: {}", driver.text(code));
   std::vector<CudaDeviceInfo> devices;
   for (int i = 0; i < count; ++i) {
     CudaDriver::Device device = 0;
@@ -93,7 +97,8 @@ Result<std::vector<CudaDeviceInfo>> cuda_devices(const CudaDriver& driver) {
           driver.device_attribute(&info.minor, kMinor, device),
           driver.device_attribute(&info.multiprocessors, kMultiprocessors, device),
           driver.device_memory(&info.memory_bytes, device)})
-      if (code != 0) return machine_error("cuda: device {}: {}", i, driver.text(code));
+      if (code != 0)
+        return error_of(ErrorKind::device, "cuda: device {}: {}", i, driver.text(code));
     info.name = name;
     devices.push_back(std::move(info));
   }

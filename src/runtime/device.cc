@@ -25,22 +25,23 @@ EventManager* Device::events() const { return queues_ ? &queues_->events : nullp
 
 Result<Device> Device::make(const heddle_hal* hal) {
   if (hal->struct_bytes < offsetof(heddle_hal, last_error) || hal->version != HEDDLE_HAL_VERSION)
-    return machine_error("device: HAL version {}, this heddle has {}",
-                         hal->struct_bytes < offsetof(heddle_hal, name) ? 0 : hal->version,
-                         HEDDLE_HAL_VERSION);
+    return error_of(ErrorKind::device, "device: HAL version {}, this heddle has {}",
+                    hal->struct_bytes < offsetof(heddle_hal, name) ? 0 : hal->version,
+                    HEDDLE_HAL_VERSION);
   const bool complete = heddle_hal_has(hal, last_error) && heddle_hal_has(hal, allocate) &&
                         heddle_hal_has(hal, release) && heddle_hal_has(hal, copy) &&
                         heddle_hal_has(hal, load) && heddle_hal_has(hal, unload) &&
                         heddle_hal_has(hal, find) && heddle_hal_has(hal, launch) &&
                         heddle_hal_has(hal, wait) && heddle_hal_has(hal, worker_count);
-  if (!complete) return machine_error("device {}: a required HAL function is missing", hal->name);
+  if (!complete)
+    return error_of(ErrorKind::device, "device {}: a required HAL function is missing", hal->name);
   return Device(hal);
 }
 
 tl::unexpected<Error> hal_error(const heddle_hal& hal, const char* what) {
   const char* message = hal.last_error(hal.device);
-  return machine_error("device {}: {}: {}", hal.name, what,
-                       message == nullptr ? "no reason given" : message);
+  return error_of(ErrorKind::device, "device {}: {}: {}", hal.name, what,
+                  message == nullptr ? "no reason given" : message);
 }
 
 tl::unexpected<Error> Device::last_error(const char* what) const { return hal_error(*hal_, what); }

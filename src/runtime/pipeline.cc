@@ -23,7 +23,7 @@ void Pipeline::run_step(Moving& moving, size_t step) {
   try {
     status = moving.task.steps[step]();
   } catch (const std::bad_alloc&) {
-    status = machine_error("out of memory");
+    status = error_of(ErrorKind::memory, "out of memory");
   } catch (const std::exception& error) {
     status = machine_error("a bug in heddle: {}", error.what());
   }

@@ -18,7 +18,7 @@ Result<Device> open_plugin(const std::string& path) {
   if (symbol == nullptr)
     return user_error("device plugin:{}: it exports no function heddle_device()", path);
   const heddle_hal* hal = reinterpret_cast<const heddle_hal* (*)()>(symbol)();
-  if (hal == nullptr) return machine_error("device plugin:{}: no such device", path);
+  if (hal == nullptr) return error_of(ErrorKind::device, "device plugin:{}: no such device", path);
   return Device::make(hal);
 }
 

@@ -80,7 +80,8 @@ Result<Pool::Pieces::iterator> Pool::extend(int64_t bytes) {
 
 tl::unexpected<Error> Pool::no_memory(int64_t bytes, const std::string& why) const {
   const PoolNumbers now = numbers();
-  return machine_error(
+  return error_of(
+      ErrorKind::memory,
       "no memory for {} bytes: the pool has {} in use and {} free, {} in one piece ({})", bytes,
       now.used_bytes, free_bytes_, now.largest_free_bytes, why);
 }

@@ -143,7 +143,7 @@ TEST(streams, ADeviceWithoutAnyIsAnError) {
   const StreamWish wish;
   const auto taken = device.device().streams()->take({&wish, 1});
   ASSERT_FALSE(taken);
-  EXPECT_EQ(taken.error().kind, ErrorKind::machine);
+  EXPECT_EQ(taken.error().kind, ErrorKind::device);
   EXPECT_THAT(taken.error().message, HasSubstr("cannot make a stream: the device is lost"));
 }
 

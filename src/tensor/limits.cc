@@ -72,8 +72,8 @@ int64_t memory_limit_bytes() {
 
 Status check_memory(std::string_view what, int64_t bytes) {
   if (bytes <= memory_limit_bytes()) return {};
-  return machine_error("{} needs {} bytes, this machine has {} for a process", what, bytes,
-                       memory_limit_bytes());
+  return error_of(ErrorKind::memory, "{} needs {} bytes, this machine has {} for a process", what,
+                  bytes, memory_limit_bytes());
 }
 
 }  // namespace heddle::tensor

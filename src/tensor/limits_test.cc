@@ -15,7 +15,7 @@ TEST(Limits, MemoryIsWhatTheMachineHas) {
   if (memory_limit_bytes() == INT64_MAX) GTEST_SKIP() << "nothing tells how much memory there is";
   const Status refused = check_memory("f32[9]", memory_limit_bytes() + 1);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().kind, ErrorKind::machine);
+  EXPECT_EQ(refused.error().kind, ErrorKind::memory);
   EXPECT_TRUE(refused.error().message.starts_with("f32[9] needs ")) << refused.error().message;
 }
 
@@ -24,7 +24,7 @@ TEST(Limits, ValuesBeyondItAreRefusedAndNeverTaken) {
     const Shape shape = Shape::array(Type::u8, {extent});
     const Result<Literal> made = Literal::make(shape);
     ASSERT_FALSE(made) << extent;
-    EXPECT_EQ(made.error().kind, ErrorKind::machine);
+    EXPECT_EQ(made.error().kind, ErrorKind::memory);
     EXPECT_THROW(Literal{shape}, std::bad_alloc);
   }
 }

@@ -109,8 +109,8 @@ Result<Literal> Literal::make(const Shape& shape) {
   HEDDLE_RETURN_IF_ERROR(check_memory(to_string(shape, false), bytes));
   literal.data_ = allocate(bytes);
   if (literal.data_ == nullptr) {
-    return machine_error("{}: no memory for {} bytes; use a smaller shape", to_string(shape, false),
-                         bytes);
+    return error_of(ErrorKind::memory, "{}: no memory for {} bytes; use a smaller shape",
+                    to_string(shape, false), bytes);
   }
   literal.writable_ = true;
   return literal;

@@ -49,7 +49,7 @@ TEST(literal, DropsLayouts) {
 TEST(literal, MakeRefusesWhatDoesNotFit) {
   auto huge = Literal::make(Shape::array(Type::f32, {int64_t{1} << 40, int64_t{1} << 40}));
   ASSERT_FALSE(huge);
-  EXPECT_EQ(huge.error().kind, ErrorKind::machine);
+  EXPECT_EQ(huge.error().kind, ErrorKind::memory);
   EXPECT_FALSE(Literal::make(Shape::make_tuple({Shape::array(Type::f64, {int64_t{1} << 59})})));
   Dim dynamic(3);
   dynamic.dynamic = true;

@@ -57,7 +57,7 @@ TEST(pack, WhatDoesNotFitIsAnError) {
   EXPECT_FALSE(pack(value, layout("{0,1:PD(1,1)}")));
   EXPECT_FALSE(pack(Literal(), layout("{}")));
   EXPECT_EQ(pack(value, layout("{1,0:PD(1000000000,1000000000)}")).error().kind,
-            ErrorKind::machine);
+            ErrorKind::memory);
   EXPECT_FALSE(unpack(value, value.shape(), layout("{0,1}")));  // memory is rank 1
   EXPECT_FALSE(unpack(iota(Type::s32, {5}), value.shape(), layout("{0,1}")));
   EXPECT_FALSE(unpack(iota(Type::u32, {6}), value.shape(), layout("{0,1}")));

@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const Error& error = imported.error();
-  if (error.kind != ErrorKind::user) fault("not the user's error: " + error.message);
+  if (whose(error.kind) != ErrorKind::user) fault("not the user's error: " + error.message);
   if (error.message.empty() || error.message.find('\n') != std::string::npos)
     fault("an error of no or several lines: " + error.message);
   return 0;

@@ -52,7 +52,7 @@ int heddle_emit(int abi, const char* const* kernels, size_t kernel_count, const 
     *object = copy_out<uint8_t>(*result);
     *object_bytes = result->size();
     if (*object) return 0;
-    result = heddle::machine_error("libheddle-llvm: out of memory");
+    result = heddle::error_of(heddle::ErrorKind::memory, "libheddle-llvm: out of memory");
   }
   *error = copy_out<char>(result.error().message);
   return 1;

@@ -1,0 +1,17 @@
+"""heddle compiles deep-learning models and runs them.
+
+    import heddle
+    session = heddle.Session("model.onnx")
+    y, = session.run(None, {"x": x})
+"""
+from . import errors
+from ._core import option_names
+from ._core import version as _version
+from ._session import Port, Session, compile, load
+from .errors import (Cancelled, DeviceError, Error, InputError, MachineError, MissingInput,
+                     OutOfMemory, ShapeError, UnknownName, UnsupportedOperators)
+
+__version__ = _version()
+__all__ = ["Cancelled", "DeviceError", "Error", "InputError", "MachineError", "MissingInput",
+           "OutOfMemory", "Port", "Session", "ShapeError", "UnknownName", "UnsupportedOperators",
+           "compile", "errors", "load", "option_names"]

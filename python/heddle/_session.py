@@ -1,0 +1,232 @@
+"""heddle.Session: a model, compiled and ready to run."""
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from . import _arrays, _core
+
+__all__ = ["Port", "Session", "compile", "load"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Port:
+    """An input or an output of a session.
+
+    shape has a number for each dimension, or the name of one that may differ from run to run (None:
+    it has no name); it is None where nothing is known before a run. type is heddle's name of the element type.
+    """
+    name: str
+    shape: tuple[int | str | None, ...] | None
+    dtype: numpy.dtype
+    type: str
+
+
+def _port(described):
+    name, number, is_text, dims = described
+    shape = None
+    if dims is not None:
+        shape = tuple((called or None) if least < most else extent
+                      for called, extent, least, most in dims)
+    dtype = numpy.dtype(object) if is_text else _arrays.dtype_of(number)
+    return Port(name, shape, dtype, "string" if is_text else _core.type_name(number))
+
+
+def _bytes_of(model):
+    """The model as bytes, or None where it is a path."""
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return bytes(model)
+    model = getattr(model, "model_proto", model)  # torch.onnx.ONNXProgram
+    if hasattr(model, "SerializeToString"):  # onnx.ModelProto
+        return model.SerializeToString()
+    if hasattr(model, "mlir_module_serialized"):  # jax.export.Exported
+        return bytes(model.mlir_module_serialized)
+    return None
+
+
+def _values(values):
+    """Values by name; strings as numbers, with the list of the strings."""
+    numbers, texts = {}, {}
+    for name, value in (values or {}).items():
+        array = _arrays.as_numpy(value)
+        if array.dtype.kind in "OUST":
+            words, shape = _arrays.flat_texts(array)
+            ids = [texts.setdefault(word, len(texts) + 1) if word else 0 for word in words]
+            array = numpy.array(ids, numpy.uint32).reshape(shape)
+        numbers[name] = array
+    return numbers, texts
+
+
+class Session(_core.Session):
+    """A model, compiled and ready to run; any number of threads may run it at the same time.
+
+    model is a path, the bytes of a file (ONNX, HLO, StableHLO or a compiled program), an
+    onnx.ModelProto, or what torch.onnx.export and jax.export.export give. Shapes that are only known when it runs need no option: programs are compiled
+    when their shapes first come, and kept.
+
+    dims       {"batch": 8} fixes dynamic dimensions; shapes {"x": (8, 3)} all those of an input
+    bounds     {"length": 512}: a few programs serve any extent up to this
+    fix        {"axes": [1]}: inputs that become part of the model
+    values     of a first run, where shapes depend on them and a program is to be compiled now
+    late       False: dynamic dimensions that nothing fixes become 1
+    progress   called with (step, done, steps, seconds); the compilation ends if it returns True
+    Other keywords are options of `heddle compile`: device="cpu", threads=4, level="O2",
+    precision="bf16", cache="off", … (heddle.option_names() has all).
+
+    >>> session = heddle.Session("model.onnx", threads=1)
+    >>> session.run(None, {"x": numpy.ones((2, 3), numpy.float32)})[0].shape
+    (2, 4)
+    """
+
+    def __init__(self, model: Any, *, dims: Mapping[str, int] | None = None,
+                 bounds: Mapping[str, int] | None = None,
+                 shapes: Mapping[str, Sequence[int]] | None = None,
+                 fix: Mapping[str, Any] | None = None, values: Mapping[str, Any] | None = None,
+                 module: str | None = None, random_constants: bool = False,
+                 kv_cache: str | None = None, late: bool | None = None,
+                 progress: Callable[[str, int, int, float], Any] | None = None,
+                 **options: Any) -> None:
+        for name, value in options.items():
+            if name == "disable" and not isinstance(value, (str, type(None))):
+                options[name] = ",".join(value)
+            elif isinstance(value, os.PathLike):
+                options[name] = os.fspath(value)
+        texts = {}
+        constants, texts_of_constants = _values(fix)
+        firsts, texts_of_values = _values(values)
+        if texts_of_constants and texts_of_values:
+            raise TypeError("fix= and values= both with strings; wanted them in one of both")
+        texts = texts_of_constants or texts_of_values
+        shapes = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+        given = {"dims": dict(dims or {}), "bounds": dict(bounds or {}), "shapes": shapes,
+                 "constants": constants, "values": firsts,
+                 "texts": [word.decode() for word in texts], "module": module,
+                 "random_constants": random_constants, "kv_cache": kv_cache}
+        content = _bytes_of(model)
+        if content is None:
+            source = os.fsdecode(os.fspath(model))
+        elif bounds:  # read again for other extents, from a file that lives as long as this
+            import tempfile
+            self._file = tempfile.NamedTemporaryFile(suffix=".onnx")
+            self._file.write(content)
+            self._file.flush()
+            source = self._file.name
+        else:
+            source = content
+        super().__init__(source, "model", given, options, late, progress)
+        self._input_ports = tuple(map(_port, self._inputs()))
+        self._output_ports: tuple[Port, ...] | None = None
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """The inputs, in order.
+
+        >>> heddle.Session("model.onnx").inputs[0].shape
+        ('batch', 3)
+        """
+        return self._input_ports
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """The outputs, in order.
+
+        >>> heddle.Session("model.onnx").outputs[0].name
+        'y'
+        """
+        if self._output_ports is None:
+            self._output_ports = tuple(map(_port, self._outputs()))
+        return self._output_ports
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Facts of the program: device, isa, level, precision, threads, compile_ms, kernels, …
+
+        >>> heddle.Session("model.onnx", level="O1").info["level"]
+        'O1'
+        """
+        return self._info()
+
+    @property
+    def notes(self) -> list[str]:
+        """Lines that say what was assumed, and which rewrites change numbers.
+
+        >>> heddle.Session("model.onnx", dims={"batch": 2}).notes
+        []
+        """
+        return self._notes()
+
+    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Runs with inputs in order, or by name; returns the output, or a tuple of all.
+
+        >>> heddle.Session("model.onnx")([[1, 2, 3]]).tolist()
+        [[0.0, 0.0, 0.0, 0.25]]
+        """
+        if args and kwargs:
+            raise TypeError("inputs in order and by name; wanted one of both")
+        feed: Any = args or kwargs
+        if len(args) == 1 and isinstance(args[0], dict):
+            feed = args[0]
+        if out is not None and not isinstance(out, (dict, list, tuple)):
+            out = [out]
+        results = self.run(None, feed, out)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    async def run_async(self, names: Sequence[str] | None,
+                        inputs: Mapping[str, Any] | Sequence[Any], out: Any = None) -> list[Any]:
+        """As run, without holding up the event loop.
+
+        >>> import asyncio
+        >>> session = heddle.Session("model.onnx")
+        >>> asyncio.run(session.run_async(["y"], [[[1, 2, 3]]]))[0].shape
+        (1, 4)
+        """
+        import asyncio  # half of the time that numpy takes to import
+        return await asyncio.get_running_loop().run_in_executor(
+            None, self.run, names, inputs, out)
+
+    def wait(self, seconds: float) -> bool:
+        """Waits for a compilation with background=True; whether it is done.
+
+        >>> heddle.Session("model.onnx", background=True, dims={"batch": 2}).wait(60)
+        True
+        """
+        return self._wait(int(seconds * 1000))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the compiled program, with its weights, as a file that heddle.load reads.
+
+        >>> heddle.Session("model.onnx", bounds={"batch": 8}).save("model.heddle")
+        >>> heddle.load("model.heddle")([[1, 2, 3]]).shape
+        (1, 4)
+        """
+        self._save(os.fspath(path))
+
+    def __repr__(self):
+        def text(port):
+            return f"{port.name}: {port.type}" + ("" if port.shape is None else
+                                                  "[" + ", ".join(map(str, port.shape)) + "]")
+        return (f"<heddle.Session {self._info()['name']} ({', '.join(map(text, self.inputs))}) -> "
+                f"({', '.join(map(text, self.outputs))})>")
+
+
+def compile(model: Any, **options: Any) -> Session:
+    """The same as Session(model, **options).
+
+    >>> heddle.compile("model.onnx", dims={"batch": 2}).inputs[0].shape
+    (2, 3)
+    """
+    return Session(model, **options)
+
+
+def load(path: str | os.PathLike, **options: Any) -> Session:
+    """A session of a file that Session.save, or `heddle compile`, has written.
+
+    >>> heddle.compile("model.onnx", dims={"batch": 2}).save("model.heddle")
+    >>> heddle.load("model.heddle").inputs[0].shape
+    (2, 3)
+    """
+    return Session(path, **options)

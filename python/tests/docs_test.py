@@ -1,0 +1,58 @@
+"""The examples of docs/python.md and of the docstrings."""
+import doctest
+import importlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import heddle
+import models
+import numpy
+
+MODULES = ["heddle._arrays", "heddle._session", "heddle.backend", "heddle.errors", "heddle.ort",
+           "heddle.ort._binding", "heddle.ort._options", "heddle.ort._providers",
+           "heddle.ort._session", "heddle.ort._values"]
+
+
+class DocsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+        pathlib.Path("model.onnx").write_bytes(models.linear("batch"))
+
+    def test_docstrings(self):
+        count = 0
+        for name in MODULES:
+            result = doctest.testmod(importlib.import_module(name),
+                                     extraglobs={"heddle": heddle, "numpy": numpy})
+            self.assertEqual(result.failed, 0, name)
+            count += result.attempted
+        self.assertGreater(count, 40)
+
+    def test_page(self):
+        result = doctest.testfile(str(models.ROOT / "docs" / "python.md"), module_relative=False)
+        self.assertEqual(result.failed, 0)
+        self.assertGreater(result.attempted, 10)
+
+    def test_example(self):
+        program = models.ROOT / "examples" / "python" / "batches.py"
+        done = subprocess.run([sys.executable, program, "model.onnx", "batch=8"],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"requests of 8 sizes, [1-3] compilations")
+
+    def test_every_public_name_is_explained(self):
+        for name in heddle.__all__:
+            self.assertTrue(getattr(heddle, name).__doc__, name)
+        for name, member in vars(heddle.Session).items():
+            if not name.startswith("_"):
+                self.assertTrue(member.__doc__, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
