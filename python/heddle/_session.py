@@ -109,12 +109,6 @@ class Session(_core.Session):
         content = _bytes_of(model)
         if content is None:
             source = os.fsdecode(os.fspath(model))
-        elif bounds:  # read again for other extents, from a file that lives as long as this
-            import tempfile
-            self._file = tempfile.NamedTemporaryFile(suffix=".onnx")
-            self._file.write(content)
-            self._file.flush()
-            source = self._file.name
         else:
             source = content
         super().__init__(source, "model", given, options, late, progress)
