@@ -19,27 +19,15 @@
 
 #include "api/session.h"
 #include "compiler/compiler.h"
+#include "take.h"
 
 namespace {
 
-using heddle::Result;
 using heddle::api::CompileOptions;
 using heddle::api::Context;
 using heddle::api::Model;
 using heddle::api::OpenOptions;
 using heddle::api::Program;
-
-template <typename T>
-T take(Result<T> result) {
-  if (result) return std::move(*result);
-  fmt::print(stderr, "error: {}\n", result.error().message);
-  std::exit(2);
-}
-void done(const heddle::Status& status) {
-  if (status) return;
-  fmt::print(stderr, "error: {}\n", status.error().message);
-  std::exit(2);
-}
 
 double thread_ms() {
   timespec now{};

@@ -15,24 +15,12 @@
 #include <vector>
 
 #include "api/session.h"
+#include "take.h"
 #include "tensor/npz.h"
 
 namespace {
 
-using heddle::Result;
 using heddle::tensor::Literal;
-
-template <typename T>
-T take(Result<T> result) {
-  if (result) return std::move(*result);
-  fmt::print(stderr, "error: {}\n", result.error().message);
-  std::exit(2);
-}
-void done(const heddle::Status& status) {
-  if (status) return;
-  fmt::print(stderr, "error: {}\n", status.error().message);
-  std::exit(2);
-}
 
 double now_ms() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();

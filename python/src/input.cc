@@ -87,12 +87,11 @@ bool Input::take(nb::handle value, int flags) {
   return true;
 }
 
-void Input::read(nb::handle value, heddle_type wanted) {
-  if (take(value, 0)) return;
-  const nb::object dense =
-      nb::module_::import_("heddle._arrays").attr("dense")(value, static_cast<int>(wanted));
-  // (bytes, number of the type, extents)
-  if (!take(dense[0], 0)) fail("InputError", "an array that cannot be read");
+// `dense`: (bytes, number of the type, extents), as heddle._arrays gives it.
+void Input::take_dense(const nb::object& dense, int flags) {
+  if (!take(dense[0], flags))
+    fail("InputError",
+         flags == 0 ? "an array that cannot be read" : "an array that cannot be written");
   type_ = nb::cast<int>(dense[1]);
   const nb::object dims = dense[2];
   rank_ = static_cast<int>(nb::len(dims));
@@ -100,15 +99,15 @@ void Input::read(nb::handle value, heddle_type wanted) {
   for (int d = 0; d < rank_; ++d) dims_[d] = nb::cast<int64_t>(dims[d]);
 }
 
+void Input::read(nb::handle value, heddle_type wanted) {
+  if (take(value, 0)) return;
+  const nb::object arrays = nb::module_::import_("heddle._arrays");
+  take_dense(arrays.attr("dense")(value, static_cast<int>(wanted)), 0);
+}
+
 void Input::read_writable(nb::handle value) {
   if (take(value, PyBUF_WRITABLE)) return;
-  const nb::object dense = nb::module_::import_("heddle._arrays").attr("writable")(value);
-  if (!take(dense[0], PyBUF_WRITABLE)) fail("InputError", "an array that cannot be written");
-  type_ = nb::cast<int>(dense[1]);
-  const nb::object dims = dense[2];
-  rank_ = static_cast<int>(nb::len(dims));
-  if (rank_ > kMostRank) fail("ShapeError", "an array of more than 64 dimensions");
-  for (int d = 0; d < rank_; ++d) dims_[d] = nb::cast<int64_t>(dims[d]);
+  take_dense(nb::module_::import_("heddle._arrays").attr("writable")(value), PyBUF_WRITABLE);
 }
 
 }  // namespace heddle::python

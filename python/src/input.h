@@ -33,6 +33,7 @@ class Input {
 
  private:
   bool take(nanobind::handle value, int flags);
+  void take_dense(const nanobind::object& dense, int flags);
 
   Py_buffer view_{};
   heddle_type type_ = -1;

@@ -120,10 +120,16 @@ CommandReport LateContext::command(int64_t number) const {
 
 Result<std::shared_ptr<Part>> LateContext::walk() {
   computed_ = {};
+  // The bucket of the run before need not be found again.
+  if (sized_ != nullptr && sized_->kept && sized_shapes_ == shapes_) return sized_;
   HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<Node> node, program_->root(inputs_, shapes_));
   for (;;) {
     HEDDLE_ASSIGN_OR_RETURN(const Node::Asks asks, program_->ask(node, inputs_, computed_));
-    if (asks == Node::Asks::program) return node->part;
+    if (asks == Node::Asks::program) {
+      sized_ = node->part->model->bounded() ? node->part : nullptr;
+      sized_shapes_ = shapes_;
+      return node->part;
+    }
     if (asks == Node::Asks::input) {
       const auto i = static_cast<size_t>(node->input);
       node = program_->next(node, bytes_of(inputs_.shapes[i], inputs_.data[i]));
@@ -185,15 +191,10 @@ void LateContext::set_dims(Ready* leaf, const std::vector<std::vector<int64_t>>&
 Status LateContext::set_extents(Ready* leaf) {
   const Model& model = *leaf->part->model;
   const Bounded& bounded = *model.bounded();
-  Sizes extents(bounded.symbols.size(), 0);
-  for (size_t s = 0; s < extents.size(); ++s) {
-    if (!bounded.is_own(s)) continue;
-    const auto& [input, dimension] = bounded.symbols[s].places.at(0);
-    const int64_t number = leaf->part->inputs[static_cast<size_t>(input)].number;
-    extents[s] = inputs_.shapes[static_cast<size_t>(number)].dim(dimension);
-    HEDDLE_RETURN_IF_ERROR(leaf->context->set_extent(bounded.symbols[s].name, extents[s]));
-  }
-  bounded.derive(&extents);
+  const Sizes extents = extents_of(*leaf->part, inputs_);
+  for (size_t s = 0; s < extents.size(); ++s)
+    if (bounded.is_own(s))
+      HEDDLE_RETURN_IF_ERROR(leaf->context->set_extent(bounded.symbols[s].name, extents[s]));
   std::vector<std::vector<int64_t>> dims;
   for (size_t i = 0; i < model.outputs().size(); ++i)
     dims.push_back(bounded.actual(model.outputs()[i].dims, bounded.outputs[i], extents));

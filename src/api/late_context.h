@@ -61,6 +61,8 @@ class LateContext : public Context {
   std::unordered_map<const Part*, Ready> ready_;  // what is in it stays where it is
   std::vector<Ready*> walked_;                    // stages of the last walk, and where it ended
   Ready* now_ = nullptr;
+  std::shared_ptr<Part> sized_;  // where the last run ended, if it is for several sizes
+  std::string sized_shapes_;     // of the inputs then
   bool profile_ = false;
 };
 

@@ -22,28 +22,40 @@ std::string text_of(const std::vector<Shape>& shapes) {
   return text;
 }
 
+Sizes extents_of(const Part& part, const LateInputs& inputs) {
+  const Bounded& bounded = *part.model->bounded();
+  Sizes extents(bounded.symbols.size(), 0);
+  for (size_t s = 0; s < extents.size(); ++s) {
+    if (!bounded.is_own(s)) continue;
+    const auto& [input, dimension] = bounded.symbols[s].places.at(0);
+    const int64_t number = part.inputs[static_cast<size_t>(input)].number;
+    extents[s] = inputs.shapes[static_cast<size_t>(number)].dim(dimension);
+  }
+  bounded.derive(&extents);
+  return extents;
+}
+
 namespace {
 
 // Whether inputs are what follows from the extents that one program is told.
 bool fits(const Part& part, const LateInputs& inputs) {
   const Bounded& bounded = *part.model->bounded();
   const std::vector<Port>& ports = part.model->inputs();
-  Sizes extents(bounded.symbols.size(), 0);
-  const auto shape = [&](size_t input) {
-    return inputs.shapes[static_cast<size_t>(part.inputs[input].number)].extents();
-  };
-  for (size_t s = 0; s < extents.size(); ++s) {
-    if (!bounded.is_own(s)) continue;
-    const auto& [input, dimension] = bounded.symbols[s].places.at(0);
-    extents[s] = shape(static_cast<size_t>(input)).at(static_cast<size_t>(dimension));
+  const Sizes extents = extents_of(part, inputs);
+  for (size_t s = 0; s < extents.size(); ++s)
     if (extents[s] < bounded.symbols[s].least || extents[s] > bounded.symbols[s].bound)
       return false;
-  }
-  bounded.derive(&extents);
-  for (size_t i = 0; i < ports.size(); ++i)
-    if (bounded.actual(ports[i].dims, bounded.places_of_input(i), extents) != shape(i))
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const tensor::Shape& shape = inputs.shapes[static_cast<size_t>(part.inputs[i].number)];
+    if (bounded.actual(ports[i].dims, bounded.places_of_input(i), extents) != shape.extents())
       return false;
+  }
   return true;
+}
+
+void count_bytes(Part* part) {
+  const ProgramFacts& facts = part->program->facts();
+  part->bytes = facts.constant_bytes + facts.object_bytes + facts.temporary_bytes;
 }
 
 }  // namespace
@@ -61,7 +73,8 @@ Result<std::shared_ptr<Node>> LateProgram::root(const LateInputs& inputs,
     }
     const std::shared_ptr<Node> node = node_of(*bucket, inputs);
     const std::lock_guard lock(mutex_);
-    if (node && fits(*node->part, inputs)) return node;
+    // What an input should be, but is not, the exact import says.
+    if (node) return fits(*node->part, inputs) ? node : child(root_, shapes);
     sizes_->refuse(*bucket);
   }
 }
@@ -110,8 +123,20 @@ Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& buck
   }
   part->program = std::move(*program);
   HEDDLE_RETURN_IF_ERROR(part->program->use_states(states_));
-  const ProgramFacts& facts = part->program->facts();
-  part->bytes = facts.constant_bytes + facts.object_bytes + facts.temporary_bytes;
+  count_bytes(part.get());
+  return part;
+}
+
+Result<std::shared_ptr<Part>> LateProgram::compile(import::Imported imported) {
+  auto part = std::make_shared<Part>();
+  part->key = imported.undecided;
+  part->open = imported.open_outputs;
+  part->model = Model::from_imported(std::move(imported));
+  part->inputs = inputs_of(*late_, *part->model);
+  HEDDLE_ASSIGN_OR_RETURN(part->program, Program::compile(*part->model, options_));
+  HEDDLE_RETURN_IF_ERROR(part->program->share(&shared_));
+  if (part->key.empty()) HEDDLE_RETURN_IF_ERROR(part->program->use_states(states_));
+  count_bytes(part.get());
   return part;
 }
 

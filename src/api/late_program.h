@@ -28,6 +28,9 @@ struct Part {
   int64_t bytes = 0, last_use = 0;       // the use: of a leaf
 };
 
+// What the program at a leaf that is for several sizes is told, by symbol (bounded.h).
+std::vector<int64_t> extents_of(const Part& part, const LateInputs& inputs);
+
 struct Node {
   enum class Asks { nothing_yet, input, stage, program };
   Asks asks = Asks::nothing_yet;  // once it is something, it stays that
@@ -120,20 +123,7 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
     return next;
   }
 
-  Result<std::shared_ptr<Part>> compile(import::Imported imported) {
-    auto part = std::make_shared<Part>();
-    part->key = imported.undecided;
-    part->open = imported.open_outputs;
-    part->model = Model::from_imported(std::move(imported));
-    part->inputs = inputs_of(*late_, *part->model);
-    HEDDLE_ASSIGN_OR_RETURN(part->program, Program::compile(*part->model, options_));
-    HEDDLE_RETURN_IF_ERROR(part->program->share(&shared_));
-    if (part->key.empty()) HEDDLE_RETURN_IF_ERROR(part->program->use_states(states_));
-    const ProgramFacts& facts = part->program->facts();
-    part->bytes = facts.constant_bytes + facts.object_bytes + facts.temporary_bytes;
-    return part;
-  }
-
+  Result<std::shared_ptr<Part>> compile(import::Imported imported);
   Result<Node::Asks> ask_or_make(const std::shared_ptr<Node>& node, const LateInputs& inputs,
                                  const Computed& computed);
   Result<std::shared_ptr<Part>> compile_bucket(const SizeBucket& bucket, const LateInputs& inputs);

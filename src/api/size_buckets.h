@@ -39,11 +39,10 @@ class SizeBuckets {
   // There are no buckets from here on, beside those that were chosen already.
   void stop() { stopped_ = true; }
 
+ private:
   // By name. Nothing: one name has several extents, or an extent is 0.
   std::optional<std::map<std::string, int64_t>> extents(
       const std::vector<tensor::Shape>& shapes) const;
-
- private:
   std::string rest_of(const std::vector<tensor::Shape>& shapes) const;
   bool is_derived(const std::string& name) const;
 
