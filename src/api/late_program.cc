@@ -116,9 +116,9 @@ Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& buck
   CompileOptions options = options_;
   options.explain = true;
   auto program = compile_bounded(*part->model, options, false, &shared_);
-  if (!program) {
+  if (!program) {  // unsupported: whatever the bounds are
     const std::lock_guard lock(mutex_);
-    sizes_->stop();
+    if (program.error().kind == ErrorKind::unsupported) sizes_->stop();
     return tl::unexpected(program.error());
   }
   part->program = std::move(*program);

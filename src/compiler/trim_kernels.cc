@@ -68,22 +68,20 @@ class Trimming {
 
   bool is_needed() const { return !symbols_.empty(); }
 
+  std::set<int> symbols_of(const Instr* instr) const {
+    std::set<int> result;
+    const std::vector<tensor::Shape> leaves = leaves_of(instr);
+    for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
+      for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
+        if (const int s = classes_.symbol_of(instr, d, leaf); s >= 0) result.insert(s);
+    return result;
+  }
+
   // Symbols of the arrays that a fusion reads and writes.
   std::vector<int> symbols_in(const Instr* fusion) const {
-    std::vector<bool> found(symbols_.size(), false);
-    auto look_at = [&](const Instr* instr) {
-      const std::vector<tensor::Shape> leaves = leaves_of(instr);
-      for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
-        for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
-          if (const int s = classes_.symbol_of(instr, d, leaf); s >= 0)
-            found[static_cast<size_t>(s)] = true;
-    };
-    look_at(fusion);
-    for (const Instr* operand : fusion->operands()) look_at(operand);
-    std::vector<int> result;
-    for (size_t s = 0; s < found.size(); ++s)
-      if (found[s]) result.push_back(static_cast<int>(s));
-    return result;
+    std::set<int> found = symbols_of(fusion);
+    for (const Instr* operand : fusion->operands()) found.merge(symbols_of(operand));
+    return {found.begin(), found.end()};
   }
 
   Instr* extent(int symbol) const {
@@ -111,7 +109,7 @@ class Trimming {
     const hlo::DimClasses local(computation, hlo::DimClasses::Made::free);
     Request request = make_request(fusion, local, pending->stitched.kernel);
     if (request.kernel.groups.empty()) {
-      if (!request.whole.empty()) count_on_inputs(fusion, counted_on_whole(fusion, request, {}));
+      count_on_inputs(fusion, request, {});
       return request.refused;
     }
     lower::Trim wanted{request.kernel};
@@ -119,67 +117,88 @@ class Trimming {
     context.trim = &wanted;
     if (request.refused) run(&pending->stitched.kernel, "trim", context, fusion);
     const Decision done = request.refused ? wanted.done : request.refused;
-    std::vector<int64_t> reads = std::move(wanted.reads);
     if (!done) {  // it reads all, and counts on it where it reduces it
-      reads = request.kernel.reach;
-      for (size_t b = 0; b < reads.size(); ++b)
-        for (const lower::TrimDigit& digit : request.kernel.globals[b]) {
-          const auto& group = request.kernel.groups[static_cast<size_t>(digit.group)];
-          reads[b] = std::max(reads[b], group.reduced ? group.bound : counted_results(fusion));
+      wanted.reads.assign(request.kernel.globals.size(), {});
+      for (size_t b = 0; b < wanted.reads.size(); ++b)
+        for (size_t k = 0; k < request.kernel.globals[b].size(); ++k) {
+          const int group = request.kernel.globals[b][k].group;
+          const auto& of = request.kernel.groups[static_cast<size_t>(group)];
+          const int symbol = classes_.symbol_of(request.arrays[b].instr, request.dims[b][k],
+                                                request.arrays[b].leaf);
+          wanted.reads[b].push_back(of.reduced ? of.bound : counted_results(fusion, symbol));
         }
     }
-    count_on_inputs(fusion, counted_on_whole(fusion, request, std::move(reads)));
-    return done;
+    count_on_inputs(fusion, request, wanted.reads);
+    if (!done || wanted.left.empty()) return done;
+    const auto& [group, why] = *wanted.left.begin();
+    const size_t extent = request.kernel.groups[static_cast<size_t>(group)].extent.index();
+    return Decision::no("trim-part", "{} does not stop it: {}", fusion->operand(extent)->name(),
+                        why.reason());
   }
 
   // What stands between the kernels hands on what is counted on.
   void pass_on(const Instr* instr) {
-    const auto found = counted_.find(instr);
-    if (found == counted_.end()) return;
-    int64_t most = 1;
-    for (int64_t one : found->second) most = std::max(most, one);
+    if (counted_.count(instr) == 0) return;
     if (instr->is(Opcode::get_tuple_element)) {
-      count_on(instr->operand(0), static_cast<size_t>(instr->tuple_index()), most);
+      const auto leaf = static_cast<size_t>(instr->tuple_index());
+      for (int64_t d = 0; instr->shape().is_array() && d < instr->shape().rank(); ++d)
+        count_on(instr->operand(0), leaf, d, counted_on(instr, 0, d));
       return;
     }
-    for (const Instr* operand : instr->operands())
-      for (size_t leaf = 0; leaf < leaves_of(operand).size(); ++leaf) count_on(operand, leaf, most);
+    for (const Instr* operand : instr->operands()) {
+      const std::vector<tensor::Shape> leaves = leaves_of(operand);
+      for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
+        for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
+          if (const int symbol = classes_.symbol_of(operand, d, leaf); symbol >= 0)
+            count_on(operand, leaf, d, counted_results(instr, symbol));
+    }
   }
 
  private:
+  struct Array {
+    const Instr* instr;
+    size_t leaf;
+  };
   struct Request {
     lower::TrimRequest kernel;
     Decision refused = Decision::yes();
-    std::set<size_t> whole;  // globals with a dimension of a symbol that is as if it were fixed
+    std::vector<Array> arrays;               // the globals
+    std::vector<std::vector<int64_t>> dims;  // by global and digit
+    // Dimensions of a symbol, by global, that are as if they were fixed.
+    std::vector<std::pair<size_t, int64_t>> whole;
   };
 
-  // What is counted on of the results is counted on of what is read whole.
-  std::vector<int64_t> counted_on_whole(const Instr* fusion, const Request& request,
-                                        std::vector<int64_t> reads) const {
-    reads.resize(request.kernel.globals.size(), 1);
-    int64_t most = counted_results(fusion);
-    if (!request.refused)
-      for (const Symbol& symbol : symbols_) most = std::max(most, symbol.bound);
-    for (size_t b : request.whole) reads[b] = std::max(reads[b], most);
-    return reads;
+  void count_on(const Instr* instr, size_t leaf, int64_t d, int64_t granule) {
+    if (granule == 1) return;
+    int64_t& counted = counted_[instr].emplace(std::pair(leaf, d), 1).first->second;
+    counted = std::max(counted, granule);
   }
 
-  void count_on(const Instr* instr, size_t leaf, int64_t granule) {
-    std::vector<int64_t>& counted = counted_[instr];
-    if (counted.size() <= leaf) counted.resize(leaf + 1, 1);
-    counted[leaf] = std::max(counted[leaf], granule);
-  }
-
-  int64_t counted_on(const Instr* instr, size_t leaf) const {
+  int64_t counted_on(const Instr* instr, size_t leaf, int64_t d) const {
     const auto found = counted_.find(instr);
-    return found == counted_.end() || found->second.size() <= leaf ? 1 : found->second[leaf];
+    if (found == counted_.end()) return 1;
+    const auto known = found->second.find(std::pair(leaf, d));
+    return known == found->second.end() ? 1 : known->second;
   }
 
-  int64_t counted_results(const Instr* fusion) const {
-    int64_t most = 1;
-    for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf)
-      most = std::max(most, counted_on(fusion, leaf));
-    return most;
+  bool is_counted_on(const Instr* instr, size_t leaf) const {
+    const auto found = counted_.find(instr);
+    return found != counted_.end() &&
+           std::any_of(found->second.begin(), found->second.end(),
+                       [&](const auto& one) { return one.first.first == leaf; });
+  }
+
+  // How far results are counted on along a symbol; all that are, where none has it.
+  int64_t counted_results(const Instr* instr, int symbol) const {
+    const auto found = counted_.find(instr);
+    if (found == counted_.end()) return 1;
+    int64_t most = 1, along = 1;
+    for (const auto& [place, granule] : found->second) {
+      most = std::max(most, granule);
+      if (classes_.symbol_of(instr, place.second, place.first) == symbol)
+        along = std::max(along, granule);
+    }
+    return symbols_of(instr).count(symbol) > 0 ? along : most;
   }
 
   // A request on the way: `groups` by local class and its numbers to one, `times` what numbers_of()
@@ -214,12 +233,14 @@ class Trimming {
     return known->second;
   }
 
-  // The next global: `leaf` of `outer`, inside the fusion that of `inner`.
+  // The next global: `leaf` of `outer`, inside the fusion that of `inner`. What is counted on of
+  // inputs is for others to say.
   void add_array(const Instr* inner, size_t inner_leaf, const Instr* outer, size_t leaf,
-                 int64_t counted, Making* making) const {
+                 Making* making) const {
     Request& result = making->result;
     std::vector<lower::TrimDigit>& digits = result.kernel.globals.emplace_back();
-    result.kernel.reach.push_back(counted);
+    std::vector<int64_t>& dims = result.dims.emplace_back();
+    result.arrays.push_back({outer, leaf});
     const tensor::Shape shape = leaves_of(outer)[leaf];
     const size_t number = result.kernel.globals.size() - 1;
     const bool known = shape.is_array() && number < making->kernel.buffers.size();
@@ -236,7 +257,7 @@ class Trimming {
       if (s < 0) continue;
       const int number_class = making->local.of(inner, d, inner_leaf);
       if (making->cut.count(number_class) > 0) {
-        result.whole.insert(number);
+        result.whole.emplace_back(number, d);
         continue;
       }
       // Memory of one number of the extent, taken apart into numbers of the group, if it can be.
@@ -247,7 +268,10 @@ class Trimming {
       int64_t inside = numbers;
       for (int64_t e = d + 1; e < shape.rank() && inside < each; ++e) inside *= shape.dim(e);
       if (inside != each) each = 1;
-      digits.push_back({stride * numbers / each, group_of(s, number_class, each, making)});
+      const int64_t counted = outer == making->fusion ? counted_on(outer, leaf, d) : 1;
+      digits.push_back(
+          {stride * numbers / each, group_of(s, number_class, each, making), counted});
+      dims.push_back(d);
     }
     if (!digits.empty() && elems != shape.elems())
       result.refused = Decision::no("trim-form", "an array of other numbers than the graph's");
@@ -261,9 +285,9 @@ class Trimming {
     const hlo::Computation& computation = *fusion->called().at(0);
     Making making{fusion, local, kernel, numbers_of(fusion, local), cut_in(computation, local)};
     for (size_t i = 0; i < fusion->operands().size(); ++i)
-      add_array(computation.parameters()[i], 0, fusion->operand(i), 0, 1, &making);
+      add_array(computation.parameters()[i], 0, fusion->operand(i), 0, &making);
     for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf)
-      add_array(computation.root(), leaf, fusion, leaf, counted_on(fusion, leaf), &making);
+      add_array(computation.root(), leaf, fusion, leaf, &making);
     for (const Instr* instr : all_of(computation)) {
       for (const auto& [operand, d] : reduced_by(instr)) {
         if (making.cut.count(local.of(operand, d)) > 0 && classes_.symbol_of(operand, d) >= 0)
@@ -345,8 +369,20 @@ class Trimming {
   }
 
   // The inputs whose padding the kernel's reductions read, or that it hands on to where it is
-  // counted on.
-  void count_on_inputs(const Instr* fusion, const std::vector<int64_t>& reads) {
+  // counted on: `reads` of them, by digit. What is counted on of the results is counted on of what
+  // is read whole; all of it where the kernel may reduce it.
+  void count_on_inputs(const Instr* fusion, const Request& request,
+                       const std::vector<std::vector<int64_t>>& reads) {
+    const auto count_on_input = [&](size_t number) {
+      const Instr* operand = fusion->operand(number);
+      for (size_t k = 0; !reads.empty() && k < reads[number].size(); ++k)
+        count_on(operand, 0, request.dims[number][k], reads[number][k]);
+      for (const auto& [global, d] : request.whole) {
+        if (global != number) continue;
+        const auto symbol = static_cast<size_t>(classes_.symbol_of(operand, d));
+        count_on(operand, 0, d, request.refused ? counted_results(fusion, -1) : symbols_[symbol].bound);
+      }
+    };
     const hlo::Computation& computation = *fusion->called().at(0);
     std::unordered_set<const Instr*> seen;
     std::vector<const Instr*> open;
@@ -359,7 +395,7 @@ class Trimming {
         if (classes_.symbol_of(operand, d) >= 0) visit(operand);
       }
     for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf) {
-      if (counted_on(fusion, leaf) == 1) continue;
+      if (!is_counted_on(fusion, leaf)) continue;
       const Instr* root = computation.root();
       visit(fusion->shape().is_tuple() && root->is(Opcode::tuple) ? root->operand(leaf) : root);
     }
@@ -376,7 +412,7 @@ class Trimming {
       if (instr->is(Opcode::parameter)) {
         const auto number = static_cast<size_t>(instr->parameter_number());
         if (instr->parent() == &computation)
-          count_on(fusion->operand(number), 0, reads[number]);
+          count_on_input(number);
         else
           visit(callers.at(instr->parent())->operand(number));
         continue;
@@ -390,7 +426,8 @@ class Trimming {
   std::vector<Symbol> symbols_;
   hlo::DimClasses classes_;
   const hlo::Computation* entry_;
-  std::unordered_map<const Instr*, std::vector<int64_t>> counted_;  // by leaf
+  // How far values are counted on, by leaf and dimension.
+  std::unordered_map<const Instr*, std::map<std::pair<size_t, int64_t>, int64_t>> counted_;
 };
 
 }  // namespace

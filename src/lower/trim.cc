@@ -11,6 +11,7 @@
 #include "kernel/verify.h"
 #include "lower/passes.h"
 #include "lower/trim_facts.h"
+#include "lower/trim_tasks.h"
 #include "lower/trim_tiles.h"
 
 namespace heddle::lower {
@@ -23,11 +24,30 @@ using namespace trimming;  // NOLINT: what this file is about
 
 constexpr int64_t kMostLanes = 16;  // of a vector loop; all narrower ones divide it
 
+// How far results are counted on along the extent of each group.
+std::vector<int64_t> counted_on(const TrimRequest& request) {
+  std::map<uint32_t, int64_t> most;
+  for (const auto& digits : request.globals)
+    for (const TrimDigit& digit : digits) {
+      int64_t& reach = most[request.groups[static_cast<size_t>(digit.group)].extent.value];
+      reach = std::max(reach, digit.reach);
+    }
+  std::vector<int64_t> result;
+  for (const TrimGroup& group : request.groups)
+    result.push_back(std::max<int64_t>(1, most[group.extent.value]));
+  return result;
+}
+
 class Trimmer {
  public:
-  Trimmer(Kernel* kernel, const TrimRequest& request, Facts facts)
+  // `counted`: how far results are counted on, by group. `reduces_all`: the kernel reduces over a
+  // group that it is not trimmed for.
+  Trimmer(Kernel* kernel, const TrimRequest& request, std::vector<int64_t> counted,
+          bool reduces_all, Facts facts)
       : k_(*kernel),
         request_(request),
+        counted_(std::move(counted)),
+        reduces_all_(reduces_all),
         variables_(std::move(facts.variables)),
         accesses_(std::move(facts.touches)) {}
 
@@ -41,22 +61,15 @@ class Trimmer {
     return Decision::yes();
   }
 
-  std::vector<int64_t> reads() {
-    std::vector<int64_t> result(request_.globals.size(), 1);
-    for (size_t b = 0; b < result.size(); ++b)
-      for (const TrimDigit& digit : request_.globals[b]) {
-        const int64_t times = request_.groups[static_cast<size_t>(digit.group)].times;
-        result[b] = std::max(result[b], *read(b, digit.group) / times);
-      }
-    return result;
+  int refused_at() const { return refused_at_; }
+
+  // How far the kernel counts on a global buffer along a group.
+  int64_t reads(size_t buffer, int group) {
+    const int64_t times = request_.groups[static_cast<size_t>(group)].times;
+    return std::max<int64_t>(1, *read(buffer, group) / times);
   }
 
  private:
-  bool refuse(const char* code, std::string what) {
-    refused_ = Decision::no(code, "{}", std::move(what));
-    return false;
-  }
-
   // --- where it may stop ---------------------------------------------------------------------
 
   const TrimGroup& group_of(const Fact& fact) const {
@@ -130,20 +143,25 @@ class Trimmer {
   // and a loop that stores reaches as far as what it stores into is read.
   void find_reach() {
     // What results are counted on may go through loops of which nothing is known.
-    int64_t most = 1;
-    for (int64_t one : request_.reach) most = std::max(most, one);
-    auto numbers = [](int64_t reach, const TrimGroup& group) {
-      return reach == 1 ? 1 : reach * group.times;
-    };
-    reach_.assign(variables_.size(), most);
+    std::vector<int64_t> numbers;  // by group
+    for (size_t g = 0; g < counted_.size(); ++g)
+      numbers.push_back(counted_[g] == 1 ? 1 : counted_[g] * request_.groups[g].times);
+    reach_.assign(variables_.size(), 1);
     for (size_t v = 0; v < variables_.size(); ++v) {
       if (!variables_[v].fact) continue;
-      const TrimGroup& group = group_of(*variables_[v].fact);
-      reach_[v] =
-          group.reduced ? std::max(step(static_cast<uint32_t>(v)), most) : numbers(most, group);
+      const Fact& fact = *variables_[v].fact;
+      reach_[v] = numbers[static_cast<size_t>(fact.group)];
+      if (group_of(fact).reduced) reach_[v] = std::max(reach_[v], step(static_cast<uint32_t>(v)));
     }
     for (size_t b = 0; b < k_.buffers.size(); ++b)
-      for (const TrimGroup& group : request_.groups) read_.push_back(numbers(most, group));
+      read_.insert(read_.end(), numbers.begin(), numbers.end());
+    // A reduction over a group that is left reads all of it, also of scratch where it belongs to
+    // another one.
+    for (const Touch& access : accesses_)
+      for (size_t i = 0; reduces_all_ && i < access.whole.size(); ++i) {
+        const int group = access.whole[i];
+        *read(access.buffer.index(), group) = request_.groups[static_cast<size_t>(group)].bound;
+      }
     for (bool changed = true; changed;) {
       changed = false;
       for (const Touch& access : accesses_) {
@@ -173,7 +191,9 @@ class Trimmer {
       const Fact& fact = *variable.fact;
       const int64_t granule = std::min(reach_[v], group_of(fact).bound);
       auto no = [&](const char* why) {
-        return refuse("trim-reduced", fmt::format("{} {}", k_.vars[v].name, why));
+        refused_ = Decision::no("trim-reduced", "{} {}", k_.vars[v].name, why);
+        refused_at_ = fact.group;
+        return false;
       };
       if (!can_stop(variable)) return no("moves elsewhere too");
       const int64_t own = (is_part(static_cast<uint32_t>(v)) ? 1 : variable.extent) * fact.factor;
@@ -197,6 +217,7 @@ class Trimmer {
     ExprId& end = ends_[std::pair(group, granule)];
     if (end.valid()) return end;
     const TrimGroup& of = request_.groups[static_cast<size_t>(group)];
+    if (granule >= of.bound) return end = k_.constant(of.bound);
     ExprId n = k_.convert(k_.load(of.extent, {k_.constant(0)}), Type::s64);
     if (of.times != 1) n = k_.binary(Op::mul, n, k_.constant(of.times));
     if (granule > 1) {
@@ -205,9 +226,7 @@ class Trimmer {
       n = k_.binary(Op::mul, n, k_.constant(granule));
     }
     n = k_.binary(Op::max, k_.binary(Op::min, n, k_.constant(of.bound)), k_.constant(0));
-    const VarId name = k_.add_var("limit");
-    prologue_.push_back(make_let(name, n));
-    return end = k_.ref(name);
+    return end = let("limit", n, &prologue_);
   }
 
   // Numbers from the variable's first one to the end of the group.
@@ -313,16 +332,11 @@ class Trimmer {
     std::vector<Stmt> result;
     std::vector<Stmt>* lets = variable.fact->base.empty() ? &prologue_ : &result;
     const ExprId end = left(loop->var.value);  // may be named in front
-    auto let = [&](const char* name, ExprId value) {
-      const VarId var = k_.add_var(name);
-      lets->push_back(make_let(var, value));
-      return k_.ref(var);
-    };
     const ExprId all =
         k_.binary(Op::max, k_.binary(Op::min, end, k_.constant(most)), k_.constant(0));
-    const ExprId whole = let("whole", k_.binary(Op::floor_div, all, k_.constant(step)));
+    const ExprId whole = let("whole", k_.binary(Op::floor_div, all, k_.constant(step)), lets);
     const ExprId rest =
-        let("rest", k_.binary(Op::sub, all, k_.binary(Op::mul, whole, k_.constant(step))));
+        let("rest", k_.binary(Op::sub, all, k_.binary(Op::mul, whole, k_.constant(step))), lets);
     std::vector<Stmt> last = copy_at(loop->body, loop->var, whole);
     const int64_t each = variables_[parts_.at(loop->var.value)].fact->factor;
     Stmt& parts = last[0];
@@ -348,9 +362,7 @@ class Trimmer {
     if (lanes && variable.fact->factor != 1) return;
     const ExprId extent = trips(loop->var.value, lanes ? loop->lanes : 1);
     if (variable.fact->base.empty()) {  // once a task
-      const VarId name = k_.add_var("trips");
-      prologue_.push_back(make_let(name, extent));
-      loop->extent = k_.ref(name);
+      loop->extent = let("trips", extent, &prologue_);
     } else {
       loop->extent = extent;
     }
@@ -364,25 +376,11 @@ class Trimmer {
       put(std::move(made), to);
     };
     group.body = rewriter.block(group.body);
-    for (GridDim& dim : group.grid) {
-      if (!stops(variables_[dim.var.index()])) continue;
-      if (variables_[dim.var.index()].fact->base.empty())
-        spread(&dim, &group.body);
-      else
-        leave_out(dim, &group.body);
-    }
-    turn_inside(&group.grid);
+    for (const GridDim& dim : group.grid)
+      if (stops(variables_[dim.var.index()]) && !is_shared(dim)) leave_out(dim, &group.body);
+    share(&group);
     group.body.insert(group.body.begin(), std::make_move_iterator(prologue_.begin()),
                       std::make_move_iterator(prologue_.end()));
-  }
-
-  // Of few numbers, spread over the outermost loop, one worker could have all that are there: then
-  // they are the innermost.
-  void turn_inside(std::vector<GridDim>* grid) {
-    constexpr int64_t kFew = 16;
-    std::stable_partition(grid->begin(), grid->end(), [&](const GridDim& dim) {
-      return spread_.count(dim.var.value) == 0 || spread_.at(dim.var.value) > kFew;
-    });
   }
 
   void leave_out(const GridDim& dim, std::vector<Stmt>* body) {
@@ -392,54 +390,92 @@ class Trimmer {
     *body = {make_if(k_.compare(Op::gt, rest, k_.constant(0)), std::move(*body))};
   }
 
-  // Workers have parts of the bound's tasks, one behind the other: each has its share of those that
-  // there are. Task t of so many is number ceil(t * there are / so many), if t + 1 is not, too.
-  void spread(GridDim* dim, std::vector<Stmt>* body) {
-    const int64_t all = variables_[dim->var.index()].extent;
-    if (all == 1) return;
-    const VarId there = k_.add_var("tasks"), task = k_.add_var("task");
-    prologue_.push_back(make_let(there, trips(dim->var.value, 1)));
-    auto number = [&](ExprId of) {
-      return k_.binary(
-          Op::floor_div,
-          k_.binary(Op::add, k_.binary(Op::mul, of, k_.ref(there)), k_.constant(all - 1)),
-          k_.constant(all));
-    };
-    const ExprId next = number(k_.binary(Op::add, k_.ref(task), k_.constant(1)));
-    std::vector<Stmt> spread;
-    spread.push_back(make_let(dim->var, number(k_.ref(task))));
-    spread.push_back(make_if(k_.compare(Op::gt, next, k_.ref(dim->var)), std::move(*body)));
-    *body = std::move(spread);
-    dim->var = task;
-    spread_.emplace(task.value, all);
+  bool is_shared(const GridDim& dim) const {
+    const Variable& variable = variables_[dim.var.index()];
+    return stops(variable) && variable.fact->base.empty();
+  }
+
+  // All loops over tasks from the first that stops on are shared: those that are there of it alone
+  // may be fewer than the workers.
+  void share(Group* group) {
+    const std::vector<GridDim>& grid = group->grid;
+    size_t first = 0;
+    while (first < grid.size() && !is_shared(grid[first])) ++first;
+    Tasks tasks{first, 1, {}};
+    for (size_t i = first; i < grid.size(); ++i) {
+      tasks.most *= variables_[grid[i].var.index()].extent;
+      tasks.trips.push_back(is_shared(grid[i])
+                                ? let("trips", trips(grid[i].var.value, 1), &prologue_)
+                                : grid[i].extent);
+    }
+    if (tasks.most > 1) share_tasks(&k_, tasks, group, &prologue_);
+  }
+
+  ExprId let(const char* name, ExprId value, std::vector<Stmt>* lets) {
+    const VarId var = k_.add_var(name);
+    lets->push_back(make_let(var, value));
+    return k_.ref(var);
   }
 
   Kernel& k_;
   const TrimRequest& request_;
+  std::vector<int64_t> counted_;
+  bool reduces_all_;
   std::vector<Variable> variables_;
   std::vector<Touch> accesses_;
-  std::map<uint32_t, int64_t> spread_;  // loops of tasks that are spread: how many numbers
   std::map<uint32_t, uint32_t> parts_;  // a loop and the one inside, which writes its parts out
   std::vector<int64_t> reach_;  // by variable: its loop stops at the extent rounded up to it
   std::vector<int64_t> read_;   // by buffer and group: the same of what is read
   std::map<std::pair<int, int64_t>, ExprId> ends_;  // in the group of tasks that is rewritten
   std::vector<Stmt> prologue_;
   Decision refused_ = Decision::yes();
+  int refused_at_ = -1;
 };
 
-Decision trim_to(Kernel* kernel, const TrimRequest& request, std::vector<int64_t>* reads) {
+// The attempt to trim a kernel for some groups; `reads` as in Trim. Refused for group `at`; -1: for
+// any.
+Decision attempt(Kernel* kernel, const TrimRequest& request, Trim* result, int* at) {
   Facts facts;
-  Decision done = find_facts(*kernel, request, &facts);
+  Decision done = find_facts(*kernel, request, &facts, at);
   if (!done) return done;
   Kernel trimmed = *kernel;
-  Trimmer trimmer(&trimmed, request, std::move(facts));
+  const std::vector<int64_t> counted = counted_on(result->request);
+  const bool reduces_all = std::any_of(
+      result->left.begin(), result->left.end(),
+      [&](const auto& left) { return request.groups[static_cast<size_t>(left.first)].reduced; });
+  Trimmer trimmer(&trimmed, request, counted, reduces_all, std::move(facts));
   done = trimmer.run();
+  *at = trimmer.refused_at();
   if (!done) return done;
-  *reads = trimmer.reads();
   if (!kernel::verify(trimmed))
     return Decision::no("trim-form", "lanes that work together may not stop alone");
   *kernel = std::move(trimmed);
+  for (size_t b = 0; b < result->request.globals.size(); ++b)
+    for (const TrimDigit& digit : result->request.globals[b]) {
+      const TrimGroup& group = result->request.groups[static_cast<size_t>(digit.group)];
+      result->reads[b].push_back(result->left.count(digit.group) == 0
+                                     ? trimmer.reads(b, digit.group)
+                                 : group.reduced ? group.bound
+                                                 : counted[static_cast<size_t>(digit.group)]);
+    }
   return done;
+}
+
+// Loops over a group that cannot stop run to its bound; those over others do stop.
+Decision trim_to(Kernel* kernel, Trim* wanted) {
+  TrimRequest request = wanted->request;
+  std::set<int> groups;
+  for (const auto& digits : request.globals)
+    for (const TrimDigit& digit : digits) groups.insert(digit.group);
+  wanted->reads.assign(request.globals.size(), {});
+  for (;;) {
+    int at = -1;
+    Decision done = attempt(kernel, request, wanted, &at);
+    if (done || at < 0 || groups.size() == wanted->left.size() + 1) return done;
+    wanted->left.emplace(at, std::move(done));
+    for (auto& digits : request.globals)
+      std::erase_if(digits, [&](const TrimDigit& digit) { return digit.group == at; });
+  }
 }
 
 }  // namespace
@@ -448,7 +484,7 @@ Result<bool> trim(Kernel& kernel, const Context& context) {
   if (!context.trim) return false;
   Trim& wanted = *context.trim;
   const size_t before = kernel.exprs().size();
-  wanted.done = trim_to(&kernel, wanted.request, &wanted.reads);
+  wanted.done = trim_to(&kernel, &wanted);
   return wanted.done && kernel.exprs().size() != before;
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -31,15 +32,15 @@ struct TrimGroup {
 struct TrimDigit {
   int64_t stride = 1;
   int group = 0;
+  // What readers count on reaches to the extent (not the numbers of a group) rounded up to it, a
+  // power of two.
+  int64_t reach = 1;
 };
 
 struct TrimRequest {
   std::vector<TrimGroup> groups;
   // By global buffer, but for workspaces, which stand behind inputs and outputs.
   std::vector<std::vector<TrimDigit>> globals;
-  // The same: what readers count on reaches to the extent (not the numbers of a group) rounded up
-  // to it, a power of two.
-  std::vector<int64_t> reach;
 };
 
 // What the pass is asked (Context::trim), and what it found.
@@ -50,7 +51,10 @@ struct Trim {
   // line up), trim-reduced (a loop over a reduced group that would not stop at the extent),
   // trim-off (the pass was left out).
   Decision done = Decision::no("trim-off", "the pass trim was left out");
-  std::vector<int64_t> reads;  // of each of the request's buffers, how far the kernel counts on it
+  // Why loops over a group run to its bound, by group; of a kernel that is trimmed for others.
+  std::map<int, Decision> left;
+  // How far the kernel counts on the request's buffers, by buffer and digit.
+  std::vector<std::vector<int64_t>> reads;
 };
 
 // A request from text: "extent in1 bound 64 least 17; in0 8; out0 8 reach 4", where a buffer has

@@ -7,17 +7,20 @@
 namespace heddle::lower::trimming {
 namespace {
 
-using kernel::Buffer, kernel::Expr, kernel::ExprId, kernel::Group, kernel::GridDim, kernel::Op;
-using kernel::Phase, kernel::Space, kernel::Stmt, kernel::StmtKind, kernel::VarId;
+using kernel::Phase, kernel::VarId;
 
 class Finder {
  public:
   Finder(const Kernel& kernel, const TrimRequest& request) : k_(kernel), request_(request) {}
 
   Decision run() {
-    if (!k_.inner.empty() || !k_.dims.empty())
-      return Decision::no("trim-form", "tables and run-time dimensions");
-    variables_.resize(k_.vars.size());
+    Accesses found;
+    Decision done = find_accesses(k_, request_, &found, &refused_at_);
+    if (!done) return done;
+    variables_ = std::move(found.variables);
+    accesses_ = std::move(found.touches);
+    parts_ = std::move(found.parts);
+    opaque_ = std::move(found.opaque);
     size_t groups = 0;
     for (const Phase& phase : k_.phases) groups += phase.groups.size();
     digits_.resize(k_.buffers.size() * (groups + 1));
@@ -28,19 +31,16 @@ class Finder {
       }
       sort(&digits_[b]);
     }
-    for (const Phase& phase : k_.phases)
-      for (const Group& group : phase.groups) {
-        ++group_;
-        if (!look_at(group)) return refused_;
-      }
     return find_facts() ? Decision::yes() : refused_;
   }
 
   Facts take() { return {std::move(variables_), std::move(accesses_)}; }
+  int refused_at() const { return refused_at_; }
 
  private:
-  bool refuse(const char* code, std::string what) {
+  bool refuse(const char* code, std::string what, int group = -1) {
     refused_ = Decision::no(code, "{}", std::move(what));
+    refused_at_ = group;
     return false;
   }
 
@@ -49,117 +49,68 @@ class Finder {
               [](const Digit& a, const Digit& b) { return a.stride > b.stride; });
   }
 
-  // --- what is there -------------------------------------------------------------------------
-
-  bool look_at(const Group& group) {
-    int around = -1;
-    for (const GridDim& dim : group.grid) {
-      Variable& variable = variables_[dim.var.index()];
-      variable = {around, constant(dim.extent), LoopKind::parallel, true, true, false, false, {}};
-      around = static_cast<int>(dim.var.index());
-    }
-    return look_at(group.body, around);
-  }
-
-  int64_t constant(ExprId id) const {
-    return k_.expr(id).op == Op::constant ? k_.expr(id).imm : -1;
-  }
-
-  bool look_at(const std::vector<Stmt>& body, int around) {
-    for (const Stmt& stmt : body) {
-      if (stmt.kind == StmtKind::async_copy || stmt.kind == StmtKind::mma ||
-          !stmt.fragments.empty())
-        return refuse("trim-form", "asynchronous copies and matrix instructions");
-      if (stmt.kind == StmtKind::prefetch) continue;
-      if (stmt.kind == StmtKind::let) lets_[stmt.var.index()] = stmt.value;
-      int inside = around;
-      if (stmt.kind == StmtKind::loop) {
-        inside = static_cast<int>(stmt.var.index());
-        variables_[stmt.var.index()] = {
-            around, constant(stmt.extent), stmt.loop, false, true, false, {}};
+  // What is known of a variable's parts is known of the variable.
+  bool join_parts() {
+    for (const auto& [key, number] : parts_) {
+      Variable& whole = variables_[key.whole];
+      const Variable& part = variables_[number];
+      const auto reduced = [&](const Fact& fact) {
+        return request_.groups[static_cast<size_t>(fact.group)].reduced;
+      };
+      if (part.fact && reduced(*part.fact))
+        return refuse("trim-digit", k_.vars[key.whole].name, part.fact->group);
+      if (!key.outer) {  // where it moves does not matter, if it is in no dynamic dimension
+        whole.elsewhere = whole.elsewhere || (part.fact && !part.elsewhere);
+        continue;
       }
-      std::set<uint32_t> seen;
-      for (ExprId id : expressions(stmt))
-        if (!look_at(id, &seen)) return false;
-      if (stmt.kind == StmtKind::store && !add_access(stmt.buffer, stmt.indices, true))
-        return false;
-      if (!look_at(stmt.body, inside) || !look_at(stmt.otherwise, inside)) return false;
+      if (part.elsewhere) whole.elsewhere = true;
+      if (!part.fact || part.elsewhere) continue;
+      Fact fact = *part.fact;
+      const int64_t times = request_.groups[static_cast<size_t>(fact.group)].times;
+      if (fact.scale == 1 && fact.factor % key.size == 0 && times % fact.factor == 0) {
+        fact.factor /= key.size;  // the last numbers of one of the extent go on as it does
+      } else if (fact.factor == 1) {
+        fact.scale *= key.size;
+        for (auto& [outer, factor] : fact.base) factor *= key.size;
+        fact.low *= key.size;
+        fact.high *= key.size;
+      } else {
+        whole.elsewhere = true;
+        continue;
+      }
+      if (!whole.fact) whole.fact = fact;
+      if (whole.fact->group != fact.group || whole.fact->scale != fact.scale ||
+          whole.fact->factor != fact.factor || !same_base(whole.fact->base, fact.base))
+        whole.elsewhere = true;
+      whole.fact->low = std::min(whole.fact->low, fact.low);
+      whole.fact->high = std::max(whole.fact->high, fact.high);
     }
+    for (Touch& access : accesses_) {
+      for (Linear::Term& term : access.index.terms)
+        if (is_part(term.var.value) && variables_[term.var.index()].parent >= 0)
+          term.var = VarId(static_cast<uint32_t>(variables_[term.var.index()].parent));
+      std::erase_if(access.index.terms, [&](const auto& term) { return is_part(term.var.value); });
+    }
+    variables_.resize(k_.vars.size());
     return true;
   }
 
-  bool look_at(ExprId id, std::set<uint32_t>* seen) {
-    if (!id.valid() || !seen->insert(id.value).second) return true;
-    const Expr& expr = k_.expr(id);
-    for (ExprId operand : expr.operands)
-      if (!look_at(operand, seen)) return false;
-    if (expr.op != Op::load) return true;
-    const size_t indices = k_.buffer(expr.buffer).extents.size();
-    return add_access(expr.buffer, {expr.operands.begin(), expr.operands.begin() + indices});
-  }
-
-  size_t place_of(BufferId buffer) const {
-    const bool scratch = k_.buffer(buffer).space == Space::scratch;
-    return buffer.index() + (scratch ? group_ * k_.buffers.size() : 0);
-  }
-
-  bool add_access(BufferId buffer, const std::vector<ExprId>& indices, bool store = false) {
-    const Buffer& of = k_.buffer(buffer);
-    if (of.space == Space::reg || of.space == Space::fragment) return true;
-    Touch access{buffer, {}, store, place_of(buffer)};
-    int64_t stride = 1;
-    for (size_t i = indices.size(); i-- > 0;) {
-      access.index.add(k_, indices[i], stride, {}, [&](VarId var) { return named(var); });
-      if (!is_known(access.index)) {
-        for (const Digit& digit : digits_[access.place])
-          if (request_.groups[static_cast<size_t>(digit.group)].reduced)
-            return refuse("trim-index", fmt::format("an index of {}", of.name));
-        opaque_.insert(access.place);
-        if (store || !is_given(buffer.index())) mark_elsewhere(indices[i]);
-        return true;
-      }
-      stride *= of.extents[i];
-    }
-    std::sort(access.index.terms.begin(), access.index.terms.end(),
-              [](const Linear::Term& a, const Linear::Term& b) { return a.var < b.var; });
-    accesses_.push_back(std::move(access));
-    return true;
-  }
-
-  // Variables in an index that is no sum: they move where nothing is known.
-  void mark_elsewhere(ExprId id) {
-    const Expr& expr = k_.expr(id);
-    if (expr.op == Op::var) {
-      if (const ExprId value = named(expr.var); value.valid()) return mark_elsewhere(value);
-      variables_[expr.var.index()].elsewhere = true;
-    }
-    if (expr.op == Op::load) return;  // where it reads from is looked at by itself
-    for (ExprId operand : expr.operands) mark_elsewhere(operand);
-  }
-
-  ExprId named(VarId var) const {
-    const auto let = lets_.find(var.index());
-    return let == lets_.end() ? ExprId() : let->second;
-  }
-
-  // Of variables of loops and grids.
-  bool is_known(const Linear& index) const {
-    return index.is_of_variables() &&
-           std::all_of(index.terms.begin(), index.terms.end(), [&](const Linear::Term& term) {
-             return variables_[term.var.index()].bound;
-           });
-  }
+  bool is_part(uint32_t var) const { return var >= k_.vars.size(); }
 
   // --- groups of variables -------------------------------------------------------------------
 
   // The parts of an index in each digit (in numbers, not in elements); `rest`: the variables that
-  // move elsewhere. None: they do not line up.
+  // move elsewhere; `through`: those that run through a digit and on inside of it, as over rows of
+  // all of a batch. None: they do not line up.
   std::optional<std::vector<Linear>> split(const Linear& index, const std::vector<Digit>& digits,
-                                           std::vector<uint32_t>* rest) const {
+                                           std::vector<uint32_t>* rest,
+                                           std::vector<Linear::Term>* through) const {
     std::vector<Linear> parts(digits.size());
+    const bool given = !digits.empty() && !digits[0].scratch;
     for (const Linear::Term& term : index.terms) {
       const int64_t factor = term.factor;
       if (factor < 0) return std::nullopt;
+      if (given && runs_through(term, digits)) through->push_back(term);
       size_t d = 0;
       while (d < digits.size() && factor < digits[d].stride) ++d;
       const Variable& variable = variables_[term.var.index()];
@@ -177,7 +128,7 @@ class Finder {
     for (size_t d = 0; d < digits.size(); ++d) {
       int64_t below = index.constant % digits[d].stride;
       for (const Linear::Term& term : index.terms) {
-        if (term.factor >= digits[d].stride) continue;
+        if (term.factor >= digits[d].stride || (given && runs_through(term, {digits[d]}))) continue;
         const int64_t extent = variables_[term.var.index()].extent;
         if (extent < 0) return std::nullopt;
         below += term.factor * (extent - 1);
@@ -187,6 +138,14 @@ class Finder {
       parts[d].constant = number % digits[d].round;
     }
     return parts;
+  }
+
+  bool runs_through(const Linear::Term& term, const std::vector<Digit>& digits) const {
+    const int64_t extent = variables_[term.var.index()].extent;
+    return std::any_of(digits.begin(), digits.end(), [&](const Digit& digit) {
+      return term.factor > 0 && term.factor < digit.stride &&
+             (extent < 0 || extent > digit.stride / term.factor);
+    });
   }
 
   bool is_around(uint32_t outer, uint32_t var) const {
@@ -211,6 +170,11 @@ class Finder {
   bool learn(uint32_t var, int64_t factor, const Linear& part, const Digit& digit, bool* changed,
              int64_t scale = 1) {
     Fact fact{digit.group, factor, scale, {}, 0, 0};
+    for (const Linear::Term& term : part.terms)  // parts stand in a digit by themselves
+      if (term.var.value != var &&
+          (is_part(term.var.value) ||
+           (is_part(var) && variables_[var].parent == static_cast<int>(term.var.value))))
+        return false;
     auto add = [&](uint32_t outer, int64_t times) {
       if (outer != var && times != 0 && is_around(outer, var)) fact.base[outer] += times;
     };
@@ -248,7 +212,23 @@ class Finder {
       if (!is_given(access.buffer.index()) && opaque_.count(access.place) &&
           !digits_[access.place].empty() && !give_up(access))
         return false;
-    return true;
+    for (Touch& access : accesses_)
+      if (!is_given(access.buffer.index()) && !access.store) find_whole(&access);
+    return join_parts();
+  }
+
+  void find_whole(Touch* access) const {
+    if (unknown_.count(access->place) > 0 || opaque_.count(access->place) > 0)
+      for (size_t g = 0; g < request_.groups.size(); ++g)
+        access->whole.push_back(static_cast<int>(g));
+    for (const Linear::Term& term : access->index.terms) {
+      const Variable& variable = variables_[term.var.index()];
+      if (variable.extent == 1 || (variable.fact && !variable.elsewhere)) continue;
+      for (const Digit& digit : digits_[access->place])
+        if (runs_through(term, {digit}) ||
+            (term.factor >= digit.stride && term.factor / digit.stride < digit.extent))
+          access->whole.push_back(digit.group);
+    }
   }
 
   bool is_given(size_t buffer) const {
@@ -258,20 +238,37 @@ class Finder {
   bool read_digits(const Touch& access, bool* changed) {
     const std::vector<Digit>& digits = digits_[access.place];
     std::vector<uint32_t> rest;
-    const auto parts = split(access.index, digits, &rest);
+    std::vector<Linear::Term> through;
+    const auto parts = split(access.index, digits, &rest, &through);
     if (!parts) return read_as_one(access, changed);
     for (size_t d = 0; d < digits.size(); ++d) {
       const Linear& part = (*parts)[d];
-      if (crosses(part, digits[d], access.buffer)) {
+      const bool is_through =
+          std::any_of(through.begin(), through.end(), [&](const Linear::Term& term) {
+            return runs_through(term, {digits[d]}) || part.factor(term.var) != 0;
+          });
+      if (is_through || crosses(part, digits[d], access.buffer)) {
         if (request_.groups[static_cast<size_t>(digits[d].group)].reduced)
-          return refuse("trim-reduced", fmt::format("a loop over {} runs over several dimensions",
-                                                    k_.buffer(access.buffer).name));
-        for (const Linear::Term& term : part.terms) variables_[term.var.index()].elsewhere = true;
+          return refuse("trim-reduced",
+                        fmt::format("a loop over {} runs over several dimensions",
+                                    k_.buffer(access.buffer).name),
+                        digits[d].group);
+        for (const Linear::Term& term : part.terms)
+          if (std::none_of(through.begin(), through.end(),
+                           [&](const auto& other) { return other.var == term.var; }))
+            variables_[term.var.index()].elsewhere = true;
         continue;
       }
       for (const Linear::Term& term : part.terms)
         if (!learn(term.var.value, term.factor, part, digits[d], changed))
           variables_[term.var.index()].elsewhere = true;
+    }
+    for (const Linear::Term& term : through) {
+      if (learn_through(term, access, changed)) {
+        std::erase(rest, term.var.value);
+      } else {
+        variables_[term.var.index()].elsewhere = true;
+      }
     }
     if (!is_given(access.buffer.index())) return true;
     for (uint32_t var : rest) {
@@ -279,6 +276,30 @@ class Finder {
       if (access.store) variables_[var].elsewhere = true;
     }
     return true;
+  }
+
+  // A variable that runs through all of a dimension that nothing is outside of counts parts of it.
+  bool learn_through(const Linear::Term& term, const Touch& access, bool* changed) {
+    const Digit& digit = digits_[access.place][0];
+    int64_t elems = 1;
+    for (int64_t extent : k_.buffer(access.buffer).extents) elems *= extent;
+    const int64_t unit = term.factor;
+    if (digit.stride % unit != 0 || digit.stride * digit.extent != elems) return false;
+    Linear index;  // in units; what moves inside of one does not count
+    index.constant = access.index.constant / unit;
+    int64_t inside = access.index.constant % unit;
+    for (Linear::Term other : access.index.terms) {
+      const int64_t extent = variables_[other.var.index()].extent;
+      if (other.factor < unit) {
+        if (extent < 0 || other.factor < 0) return false;
+        inside += other.factor * (extent - 1);
+        continue;
+      }
+      if (other.factor % unit != 0) return false;
+      other.factor /= unit;
+      index.terms.push_back(other);
+    }
+    return inside < unit && learn(term.var.value, 1, index, digit, changed, digit.stride / unit);
   }
 
   // Where loops run through a dimension and what is inside of it in one, as over flat arrays, the
@@ -289,7 +310,7 @@ class Finder {
     if (!is_given(b)) return give_up(access);
     for (const Digit& digit : digits)
       if (request_.groups[static_cast<size_t>(digit.group)].reduced)
-        return refuse("trim-digit", k_.buffer(access.buffer).name);
+        return refuse("trim-digit", k_.buffer(access.buffer).name, digit.group);
     int64_t elems = 1;
     for (int64_t extent : k_.buffer(access.buffer).extents) elems *= extent;
     const bool flat = digits.size() == 1 && digits[0].stride * digits[0].extent == elems;
@@ -310,7 +331,7 @@ class Finder {
       if (const auto& fact = variables_[term.var.index()].fact) groups.push_back(fact->group);
     for (int group : groups)
       if (request_.groups[static_cast<size_t>(group)].reduced)
-        return refuse("trim-digit", k_.buffer(access.buffer).name);
+        return refuse("trim-digit", k_.buffer(access.buffer).name, group);
     digits_[b].clear();
     unknown_.insert(b);
     return true;
@@ -335,6 +356,7 @@ class Finder {
       const Variable& variable = variables_[term.var.index()];
       const std::optional<Fact>& fact = variable.fact;
       if (!fact || variable.elsewhere) continue;
+      if (fact->scale != 1 && fact->factor == 1) continue;  // parts of a number: no digit
       if (factor < 0 || factor % fact->factor != 0 || fact->scale != 1) return give_up(access);
       const int64_t stride = factor / fact->factor;
       const auto known = std::find_if(digits.begin(), digits.end(),
@@ -383,20 +405,21 @@ class Finder {
   const Kernel& k_;
   const TrimRequest& request_;
   std::vector<Variable> variables_;
-  size_t group_ = 0;                        // of tasks, that is looked at; from 1
   std::vector<std::vector<Digit>> digits_;  // by place, the outermost first
-  std::map<size_t, ExprId> lets_;
+  std::map<PartKey, uint32_t> parts_;       // variables behind those of the kernel
   std::vector<Touch> accesses_;
   std::set<size_t> opaque_;   // places with an index that is no sum
   std::set<size_t> unknown_;  // scratch whose digits cannot be told
   Decision refused_ = Decision::yes();
+  int refused_at_ = -1;
 };
 
 }  // namespace
 
-Decision find_facts(const Kernel& kernel, const TrimRequest& request, Facts* facts) {
+Decision find_facts(const Kernel& kernel, const TrimRequest& request, Facts* facts, int* at) {
   Finder finder(kernel, request);
   Decision done = finder.run();
+  *at = finder.refused_at();
   if (done) *facts = finder.take();
   return done;
 }

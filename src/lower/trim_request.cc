@@ -13,7 +13,6 @@ class Parser {
       : kernel_(kernel), words_(std::string(text)) {
     const auto globals = static_cast<size_t>(kernel.global_count());
     result_.globals.resize(globals);
-    result_.reach.resize(globals, 1);
   }
 
   Result<TrimRequest> run() {
@@ -75,7 +74,7 @@ class Parser {
     result_.globals[at].push_back({stride, group});
     if (ends_ || !next()) return {};
     if (word_ != "reach") return user_error("trim: a buffer has no `{}`", word_);
-    HEDDLE_ASSIGN_OR_RETURN(result_.reach[at], number());
+    HEDDLE_ASSIGN_OR_RETURN(result_.globals[at].back().reach, number());
     return {};
   }
 

@@ -16,6 +16,7 @@ using kernel::BufferId;
 using kernel::Kernel;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using Reads = std::vector<std::vector<int64_t>>;  // by buffer and digit
 
 Kernel parsed(const std::string& text) {
   auto kernel = kernel::parse_kernel(text);
@@ -37,11 +38,10 @@ TrimRequest request(bool reduced, bool out_follows) {
   result.groups = {{BufferId(size_t{1}), 64, reduced}};
   result.globals = {{{8, 0}}, {}, {}};
   if (out_follows) result.globals[2] = {{8, 0}};
-  result.reach = {1, 1, 1};
   return result;
 }
 
-std::string trimmed(Kernel kernel, const TrimRequest& request, std::vector<int64_t>* reads) {
+std::string trimmed(Kernel kernel, const TrimRequest& request, Reads* reads) {
   Trim wanted{request};
   Context context;
   context.trim = &wanted;
@@ -55,7 +55,7 @@ std::string trimmed(Kernel kernel, const TrimRequest& request, std::vector<int64
 }
 
 TEST(Trim, RowsStopAtTheExtent) {
-  std::vector<int64_t> reads;
+  Reads reads;
   const std::string text =
       trimmed(rows("f32[512]",
                    "serial tile 16 { serial i 4 { serial c 8 {\n"
@@ -65,12 +65,12 @@ TEST(Trim, RowsStopAtTheExtent) {
   EXPECT_THAT(text, HasSubstr("let trips = max(min(floor_div(limit + 3, 4), 16), 0)"));
   EXPECT_THAT(text, HasSubstr("serial tile trips {"));
   EXPECT_THAT(text, HasSubstr("serial c 8 {"));
-  EXPECT_EQ(reads, (std::vector<int64_t>{1, 1, 1}));
+  EXPECT_EQ(reads, (Reads{{1}, {}, {1}}));
 }
 
 // Four rows at a time: what is read reaches to the end of the four.
 TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
-  std::vector<int64_t> reads;
+  Reads reads;
   const std::string text =
       trimmed(rows("f32[8]",
                    "serial c 8 {\nacc[0] = 0:f32\nserial b 16 { unrolled u 4 {\n"
@@ -78,12 +78,12 @@ TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
               request(true, false), &reads);
   EXPECT_THAT(text, HasSubstr("floor_div(convert(in1[0], s64) + 3, 4)*4"));
   EXPECT_THAT(text, Not(HasSubstr("serial b 16")));
-  EXPECT_EQ(reads[0], 4);
+  EXPECT_EQ(reads[0], std::vector<int64_t>{4});
 }
 
 // Four vectors a step: the last step may be fewer of them.
 TEST(Trim, TheLastStepOfASumIsOfItsParts) {
-  std::vector<int64_t> reads;
+  Reads reads;
   Kernel kernel = parsed(
       "heddle.kernel 1\nkernel k {\n  buffer in0: f32[256] global in\n"
       "  buffer in1: s32[1] global in\n  buffer out0: f32[64] global out\n"
@@ -96,16 +96,15 @@ TEST(Trim, TheLastStepOfASumIsOfItsParts) {
   TrimRequest wanted;
   wanted.groups = {{BufferId(size_t{1}), 256, true}};
   wanted.globals = {{{1, 0}}, {}, {}};
-  wanted.reach = {1, 1, 1};
   const std::string text = trimmed(std::move(kernel), wanted, &reads);
   for (const char* part : {"floor_div(convert(in1[0], s64) + 15, 16)*16", "serial b whole {",
                            "if rest > 0 {", "if rest > u_1*16 {", "in0[whole*64 + u_1*16 + l_1_1]"})
     EXPECT_THAT(text, HasSubstr(part));
-  EXPECT_EQ(reads[0], 16);
+  EXPECT_EQ(reads[0], std::vector<int64_t>{16});
 }
 
 TEST(Trim, RefusesWhatWouldNotStop) {
-  std::vector<int64_t> reads;
+  Reads reads;
   // Rows by threes; all rows and their elements in one loop; an index that is no sum.
   EXPECT_EQ(trimmed(rows("f32[8]",
                          "serial c 8 {\nacc[0] = 0:f32\nserial b 20 { unrolled u 3 {\n"
@@ -116,13 +115,108 @@ TEST(Trim, RefusesWhatWouldNotStop) {
                          "acc[0] = 0:f32\nserial i 512 {\nacc[0] = acc[0] + in0[i]\n}\n"
                          "serial c 8 {\nout0[c] = acc[0]\n}\n"),
                     request(true, false), &reads),
-            "trim-digit");
+            "trim-reduced");
   EXPECT_EQ(trimmed(rows("f32[8]",
                          "acc[0] = 0:f32\nserial i 512 {\n"
-                         "acc[0] = acc[0] + in0[floor_mod(i, 8)*64]\n}\n"
+                         "acc[0] = acc[0] + in0[floor_mod(i*3, 8)*64]\n}\n"
                          "serial c 8 {\nout0[c] = acc[0]\n}\n"),
                     request(true, false), &reads),
             "trim-index");
+}
+
+// A kernel of two extents from text, and what it is asked.
+std::string trimmed_by(const std::string& buffers, const std::string& body,
+                       const std::string& request, Trim* wanted) {
+  Kernel kernel = parsed("heddle.kernel 1\nkernel k {\n  scratch 256\n" + buffers +
+                         "  buffer n: s32[1] global in\n  buffer m: s32[1] global in\n"
+                         "  buffer out0: f32[4096] global out\n"
+                         "  buffer s0: f32[64] scratch at 0\n  buffer acc: f32[1] reg\n"
+                         "  phase {\n" +
+                         body + "  }\n}\n");
+  const auto read = parse_trim_request(kernel, request);
+  HEDDLE_CHECK(read, "{}", read.error().message);
+  wanted->request = *read;
+  Context context;
+  context.trim = wanted;
+  EXPECT_TRUE(trim(kernel, context));
+  EXPECT_TRUE(kernel::verify(kernel));
+  return to_string(kernel);
+}
+
+// Columns cannot stop, as their steps are three; rows do, and of rows nothing more is counted on.
+TEST(Trim, AGroupThatCannotStopIsLeft) {
+  Trim wanted;
+  const std::string text =
+      trimmed_by("  buffer in0: f32[4096] global in\n",
+                 "group {\nserial r 64 {\nacc[0] = 0:f32\nserial b 21 { unrolled u 3 {\n"
+                 "acc[0] = acc[0] + in0[r*64 + b*3 + u]\n} }\nout0[r*64] = acc[0]\n} }\n",
+                 "extent n bound 64; in0 64; out0 64; extent m bound 64 reduced; in0 1", &wanted);
+  EXPECT_TRUE(wanted.done) << wanted.done.reason();
+  ASSERT_EQ(wanted.left.count(1), 1u);
+  EXPECT_EQ(wanted.left.at(1).code(), "trim-reduced");
+  EXPECT_EQ(wanted.reads[0], (std::vector<int64_t>{1, 64}));
+  EXPECT_THAT(text, HasSubstr("serial r trips {"));
+  EXPECT_THAT(text, HasSubstr("serial b 21 {"));
+}
+
+// What a sum that is not trimmed reads is made whole, also where its maker's loop could stop.
+TEST(Trim, WhatALeftSumReadsIsMadeWhole) {
+  const std::string buffers =
+      "  buffer in0: f32[64] global in\n  buffer in1: f32[4096] global in\n";
+  const auto body = [](const std::string& sum) {
+    return "group {\nserial i 64 { s0[i] = convert(convert(i, s32) < n[0], f32) }\n"
+           "serial j 64 { out0[j] = s0[j]*in1[j] }\nacc[0] = 0:f32\n" +
+           sum + "out0[64] = acc[0]\n}\n";
+  };
+  const std::string request = "extent n bound 64; in1 1; out0 1; extent n bound 64 reduced; in0 1";
+  Trim wanted;
+  const std::string text = trimmed_by(
+      buffers,
+      body("serial b 21 { unrolled u 3 {\nacc[0] = acc[0] + s0[b*3 + u]*in0[b*3 + u]\n} }\n"),
+      request, &wanted);
+  EXPECT_EQ(wanted.left.size(), 1u);
+  for (const char* part : {"let trips = 64", "serial i trips {", "serial j trips_1 {"})
+    EXPECT_THAT(text, HasSubstr(part));
+}
+
+// Rows of a batch and what is inside of it as one loop: it counts parts of the batch.
+TEST(Trim, LoopsThroughABatchStopAtItsEnd) {
+  Trim wanted;
+  const std::string text =
+      trimmed_by("  buffer in0: f32[4096] global in\n",
+                 "group grid (t 64) {\nserial c 64 {\n"
+                 "out0[floor_div(t, 4)*256 + floor_mod(t, 4)*16 + floor_mod(c, 16) + "
+                 "floor_div(c, 16)*64] = in0[t*64 + c]\n} }\n",
+                 "extent n bound 16; in0 256; out0 256; extent m bound 4; in0 64", &wanted);
+  EXPECT_TRUE(wanted.done) << wanted.done.reason();
+  EXPECT_TRUE(wanted.left.empty());
+  // Four tasks to one of the batch, shared among few tasks.
+  for (const char* part : {"grid (task 64)", "let limit = max(min(convert(n[0], s64), 16), 0)",
+                           "min(limit*4, 64)", "serial n_1 floor_div("})
+    EXPECT_THAT(text, HasSubstr(part));
+}
+
+// A box of rows that is put into each of a batch where a run says.
+TEST(Trim, ABoxAtARunTimePlaceStandsInItsBatch) {
+  Trim wanted;
+  const std::string text =
+      trimmed_by("  buffer in0: f32[256] global in\n",
+                 "group grid (t 16) {\nserial c 16 {\n"
+                 "out0[t*256 + min(max(convert(m[0], s64), 0), 15)*16 + c] = in0[t*16 + c]\n} }\n",
+                 "extent n bound 16; in0 16; out0 256", &wanted);
+  EXPECT_TRUE(wanted.done) << wanted.done.reason();
+  EXPECT_THAT(text, HasSubstr("grid (task 16)"));
+}
+
+// A place that could be in the next row says nothing of rows.
+TEST(Trim, APlaceBeyondItsRowIsNoBox) {
+  Trim wanted;
+  const std::string text =
+      trimmed_by("  buffer in0: f32[256] global in\n",
+                 "group grid (t 15) {\nserial c 16 {\n"
+                 "out0[t*256 + min(max(convert(m[0], s64), 0), 16)*16 + c] = in0[t*16 + c]\n} }\n",
+                 "extent n bound 16; in0 16; out0 256", &wanted);
+  EXPECT_THAT(text, HasSubstr("grid (t 15)"));
 }
 
 TEST(Trim, RequestsHaveText) {
@@ -139,7 +233,7 @@ TEST(Trim, RequestsHaveText) {
   ASSERT_EQ(parsed->globals.size(), 3u);
   EXPECT_EQ(parsed->globals[0].at(0).stride, 8);
   EXPECT_TRUE(parsed->globals[1].empty());
-  EXPECT_EQ(parsed->reach, (std::vector<int64_t>{1, 1, 4}));
+  EXPECT_EQ(parsed->globals[2][0].reach, 4);
   for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{
            {"in0 8", "before any extent"},
            {"extent", "which buffer"},

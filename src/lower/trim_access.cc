@@ -1,0 +1,228 @@
+#include "lower/trim_access.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace heddle::lower::trimming {
+namespace {
+
+using kernel::Buffer, kernel::Expr, kernel::ExprId, kernel::Group, kernel::GridDim, kernel::Op;
+using kernel::Phase, kernel::Space, kernel::Stmt, kernel::StmtKind, kernel::VarId;
+
+class Reader {
+ public:
+  Reader(const Kernel& kernel, const TrimRequest& request) : k_(kernel), request_(request) {}
+
+  Decision run() {
+    if (!k_.inner.empty() || !k_.dims.empty())
+      return Decision::no("trim-form", "tables and run-time dimensions");
+    variables_.resize(k_.vars.size());
+    for (const Phase& phase : k_.phases)
+      for (const Group& group : phase.groups) {
+        ++group_;
+        if (!look_at(group)) return refused_;
+      }
+    return Decision::yes();
+  }
+
+  Accesses take() { return std::move(found_); }
+  int refused_at() const { return refused_at_; }
+
+ private:
+  bool refuse(const char* code, std::string what, int group = -1) {
+    refused_ = Decision::no(code, "{}", std::move(what));
+    refused_at_ = group;
+    return false;
+  }
+
+  bool look_at(const Group& group) {
+    int around = -1;
+    for (const GridDim& dim : group.grid) {
+      Variable& variable = variables_[dim.var.index()];
+      variable = {around, constant(dim.extent), LoopKind::parallel, true, true, false, false, {}};
+      around = static_cast<int>(dim.var.index());
+    }
+    return look_at(group.body, around);
+  }
+
+  int64_t constant(ExprId id) const {
+    return k_.expr(id).op == Op::constant ? k_.expr(id).imm : -1;
+  }
+
+  bool look_at(const std::vector<Stmt>& body, int around) {
+    for (const Stmt& stmt : body) {
+      if (stmt.kind == StmtKind::async_copy || stmt.kind == StmtKind::mma ||
+          !stmt.fragments.empty())
+        return refuse("trim-form", "asynchronous copies and matrix instructions");
+      if (stmt.kind == StmtKind::prefetch) continue;
+      if (stmt.kind == StmtKind::let) lets_[stmt.var.index()] = stmt.value;
+      int inside = around;
+      if (stmt.kind == StmtKind::loop) {
+        inside = static_cast<int>(stmt.var.index());
+        variables_[stmt.var.index()] = {
+            around, constant(stmt.extent), stmt.loop, false, true, false, {}};
+      }
+      std::set<uint32_t> seen;
+      for (ExprId id : expressions(stmt))
+        if (!look_at(id, &seen)) return false;
+      if (stmt.kind == StmtKind::store && !add_access(stmt.buffer, stmt.indices, true))
+        return false;
+      if (!look_at(stmt.body, inside) || !look_at(stmt.otherwise, inside)) return false;
+    }
+    return true;
+  }
+
+  bool look_at(ExprId id, std::set<uint32_t>* seen) {
+    if (!id.valid() || !seen->insert(id.value).second) return true;
+    const Expr& expr = k_.expr(id);
+    for (ExprId operand : expr.operands)
+      if (!look_at(operand, seen)) return false;
+    if (expr.op != Op::load) return true;
+    const size_t indices = k_.buffer(expr.buffer).extents.size();
+    return add_access(expr.buffer, {expr.operands.begin(), expr.operands.begin() + indices});
+  }
+
+  size_t place_of(BufferId buffer) const {
+    const bool scratch = k_.buffer(buffer).space == Space::scratch;
+    return buffer.index() + (scratch ? group_ * k_.buffers.size() : 0);
+  }
+
+  bool add_access(BufferId buffer, const std::vector<ExprId>& indices, bool store = false) {
+    const Buffer& of = k_.buffer(buffer);
+    if (of.space == Space::reg || of.space == Space::fragment) return true;
+    Touch access{buffer, {}, store, place_of(buffer)};
+    int64_t stride = 1;
+    for (size_t i = indices.size(); i-- > 0;) {
+      access.index.add(k_, indices[i], stride, {}, [&](VarId var) { return named(var); });
+      name_parts(&access.index, store || !is_given(buffer.index()));
+      if (!is_known(access.index)) {
+        if (is_given(buffer.index()))
+          for (const TrimDigit& digit : request_.globals[buffer.index()])
+            if (request_.groups[static_cast<size_t>(digit.group)].reduced)
+              return refuse("trim-index", fmt::format("an index of {}", of.name), digit.group);
+        found_.opaque.insert(access.place);
+        if (store || !is_given(buffer.index())) mark_elsewhere(indices[i]);
+        access.index = {};
+        if (!store && !is_given(buffer.index())) found_.touches.push_back(std::move(access));
+        return true;
+      }
+      stride *= of.extents[i];
+    }
+    std::sort(access.index.terms.begin(), access.index.terms.end(),
+              [](const Linear::Term& a, const Linear::Term& b) { return a.var < b.var; });
+    found_.touches.push_back(std::move(access));
+    return true;
+  }
+
+  // Variables in an index that is no sum: they move where nothing is known.
+  void mark_elsewhere(ExprId id) {
+    const Expr& expr = k_.expr(id);
+    if (expr.op == Op::var) {
+      if (const ExprId value = named(expr.var); value.valid()) return mark_elsewhere(value);
+      variables_[expr.var.index()].elsewhere = true;
+    }
+    if (expr.op == Op::load) return;  // where it reads from is looked at by itself
+    for (ExprId operand : expr.operands) mark_elsewhere(operand);
+  }
+
+  ExprId named(VarId var) const {
+    const auto let = lets_.find(var.index());
+    return let == lets_.end() ? ExprId() : let->second;
+  }
+
+  // floor_div(v, c) and floor_mod(v, c) of a loop's variable are variables, too, as far as facts
+  // go: of a loop over c numbers inside of one over the rest. So is a place that is known at run
+  // time, between bounds.
+  void name_parts(Linear* index, bool moves) {
+    Linear named;
+    named.constant = index->constant;
+    for (Linear::Term term : index->terms) {
+      const Expr& atom = k_.expr(term.atom);
+      if (!term.var.valid() && (atom.op == Op::floor_div || atom.op == Op::floor_mod) &&
+          k_.expr(atom.operands[0]).op == Op::var && constant(atom.operands[1]) > 1) {
+        const uint32_t whole = k_.expr(atom.operands[0]).var.value;
+        if (whole < k_.vars.size() && variables_[whole].bound && variables_[whole].extent >= 0)
+          term.var = part(whole, constant(atom.operands[1]), atom.op == Op::floor_div);
+      }
+      if (const int64_t most = term.var.valid() ? -1 : most_of(term.atom); most >= 0) {
+        if (moves) mark_elsewhere(term.atom);
+        term.var = place(term.atom, most);
+      }
+      const auto same = std::find_if(named.terms.begin(), named.terms.end(), [&](const auto& one) {
+        return term.var.valid() && one.var == term.var && one.dims == term.dims;
+      });
+      if (same == named.terms.end())
+        named.terms.push_back(term);
+      else
+        same->factor += term.factor;
+    }
+    *index = std::move(named);
+  }
+
+  VarId part(uint32_t whole, int64_t size, bool outer) {
+    const auto [known, added] =
+        found_.parts.try_emplace({whole, size, outer}, static_cast<uint32_t>(variables_.size()));
+    if (added) {
+      const int64_t extent = variables_[whole].extent;
+      Variable& variable = variables_.emplace_back();
+      variable.parent = static_cast<int>(whole);
+      variable.extent = outer ? (extent + size - 1) / size : std::min(extent, size);
+      variable.bound = true;
+    }
+    return VarId(known->second);
+  }
+
+  // The bound of a value that is at least 0, as places of boxes are written; -1: there is none.
+  int64_t most_of(ExprId id) const {
+    const Expr& atom = k_.expr(id);
+    if (atom.op != Op::min || constant(atom.operands[1]) < 0) return -1;
+    const Expr& least = k_.expr(atom.operands[0]);
+    return least.op == Op::max && constant(least.operands[1]) >= 0 ? constant(atom.operands[1])
+                                                                   : -1;
+  }
+
+  VarId place(ExprId atom, int64_t most) {
+    const auto [known, added] =
+        places_.try_emplace(atom.value, static_cast<uint32_t>(variables_.size()));
+    if (added) {
+      Variable& variable = variables_.emplace_back();
+      variable.extent = most + 1;
+      variable.bound = variable.elsewhere = variable.known_static = true;
+    }
+    return VarId(known->second);
+  }
+
+  // Of variables of loops and grids.
+  bool is_known(const Linear& index) const {
+    return index.is_of_variables() &&
+           std::all_of(index.terms.begin(), index.terms.end(), [&](const Linear::Term& term) {
+             return variables_[term.var.index()].bound;
+           });
+  }
+
+  bool is_given(size_t buffer) const { return buffer < request_.globals.size(); }
+
+  const Kernel& k_;
+  const TrimRequest& request_;
+  Accesses found_;
+  std::vector<Variable>& variables_ = found_.variables;
+  size_t group_ = 0;  // of tasks, that is looked at; from 1
+  std::map<size_t, ExprId> lets_;
+  std::map<uint32_t, uint32_t> places_;  // variables behind those of the kernel, by atom
+  Decision refused_ = Decision::yes();
+  int refused_at_ = -1;
+};
+
+}  // namespace
+
+Decision find_accesses(const Kernel& kernel, const TrimRequest& request, Accesses* accesses,
+                       int* at) {
+  Reader reader(kernel, request);
+  Decision done = reader.run();
+  *at = reader.refused_at();
+  if (done) *accesses = reader.take();
+  return done;
+}
+
+}  // namespace heddle::lower::trimming

@@ -1,0 +1,68 @@
+// Private to trim: the variables of a kernel, and what its statements touch with them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "kernel/linear.h"
+#include "lower/trim.h"
+
+namespace heddle::lower::trimming {
+
+using kernel::BufferId, kernel::Kernel, kernel::Linear, kernel::LoopKind;
+using Terms = std::map<uint32_t, int64_t>;  // variable -> factor
+
+struct Touch {
+  BufferId buffer;
+  Linear index;  // of variables, in the order of their ids; empty where it is no such sum
+  bool store = false;
+  size_t place = 0;  // of its digits: scratch has others in each group of tasks
+  // Of scratch: groups of which variables of no group read all, as if it were another dimension.
+  std::vector<int> whole;
+};
+
+// A variable in its group: number = base + factor * variable + what inner variables add.
+struct Fact {
+  int group = -1;
+  int64_t factor = 0;
+  int64_t scale = 1;          // numbers are elements, so many to one of the group
+  Terms base;                 // of variables around it
+  int64_t low = 0, high = 0;  // constants that are added, the least and the most
+};
+
+struct Variable {
+  int parent = -1;      // the variable around it
+  int64_t extent = -1;  // -1: not a constant
+  LoopKind kind = LoopKind::serial;
+  bool grid = false, bound = false;
+  bool elsewhere = false;     // stores where there is no dynamic dimension, or is at odds
+  bool known_static = false;  // moves in another dimension of an input or output
+  std::optional<Fact> fact;
+};
+
+// floor_div(v, size) (`outer`) or floor_mod(v, size) of a loop's variable.
+struct PartKey {
+  uint32_t whole;
+  int64_t size;
+  bool outer;
+  auto operator<=>(const PartKey&) const = default;
+};
+
+struct Accesses {
+  // By VarId. Behind those of the kernel stand parts of variables, whose parent is the whole, and
+  // places that are known at run time.
+  std::vector<Variable> variables;
+  std::map<PartKey, uint32_t> parts;
+  std::vector<Touch> touches;  // of global and scratch buffers, in order
+  std::set<size_t> opaque;     // places with an index that is no sum
+};
+
+// No: a kind of kernel that is not looked into, or an index of reduced numbers that is no sum of
+// variables: of group `at`; -1: of any.
+Decision find_accesses(const Kernel& kernel, const TrimRequest& request, Accesses* accesses,
+                       int* at);
+
+}  // namespace heddle::lower::trimming
