@@ -50,6 +50,11 @@ class Export : public ::testing::TestWithParam<std::string> {
     EXPECT_TRUE(values) << values.error().message;
     return values ? *values : NamedLiterals();
   }
+  // Others have values that decide, or extents that are divided.
+  static bool shares_programs() {
+    const std::string& name = GetParam();
+    return name.starts_with("t5") || name.starts_with("whisper") || name.starts_with("deberta");
+  }
   int64_t compilations() const {
     heddle_program_info info{};
     info.struct_size = sizeof info;
@@ -108,6 +113,9 @@ TEST_P(Export, EqualsOnnxRuntimeAtAllSizes) {
     expect_what_onnx_runtime_gave(size);
   }
   const int64_t before = compilations();
+  if (shares_programs()) {
+    EXPECT_LE(before, 4);
+  }
   expect_what_onnx_runtime_gave(0);
   EXPECT_EQ(compilations(), before);
 }

@@ -99,13 +99,14 @@ Outputs gather(Op& op) {
   return {op.b.take(op.in(0), wrap(op, 1, extent), axis)};
 }
 
-// positions[..., rank]: the full index of every element of `indices` along `axis`.
-Instr* element_positions(Op& op, Instr* indices, int64_t axis) {
+// positions[..., k]: the index of every element of `indices`, which are along `axis`, in the data's
+// dimensions `dims`.
+Instr* element_positions(Op& op, Instr* indices, int64_t axis, const Ints& dims) {
   const Ints extents = indices->shape().extents();
   Ints column = extents;
   column.push_back(1);
   std::vector<Instr*> parts;
-  for (int64_t dim = 0; dim < static_cast<int64_t>(extents.size()); ++dim) {
+  for (const int64_t dim : dims) {
     Instr* part = dim == axis ? indices : iota(op, indices->shape().type(), extents, dim);
     parts.push_back(reshape(op, part, column));
   }
@@ -135,10 +136,19 @@ Outputs gather_elements(Op& op) {
   if (const Instr* x = op.in(0); x->is(Opcode::broadcast) && x->operand(0)->shape().rank() == 0)
     return {splat(op, x->operand(0), op.shape(1).extents())};
   hlo::GatherAttrs attrs;
-  attrs.collapsed_slice_dims = attrs.start_index_map = range(0, rank);
   attrs.slice_sizes = Ints(static_cast<size_t>(rank), 1);
   attrs.index_vector_dim = rank;
-  Instr* positions = element_positions(op, wrap(op, 1, op.shape(0).dim(axis)), axis);
+  Instr* positions = wrap(op, 1, op.shape(0).dim(axis));
+  // Along a dimension that both have, each has indices of its own.
+  for (int64_t d = 0; d < rank; ++d)
+    if (d != axis && op.shape(0).dim(d) == op.shape(1).dim(d))
+      attrs.operand_batching_dims.push_back(d);
+    else
+      attrs.start_index_map.push_back(d);
+  attrs.start_indices_batching_dims = attrs.operand_batching_dims;
+  attrs.collapsed_slice_dims = attrs.start_index_map;
+  if (attrs.start_index_map.size() > 1)
+    positions = element_positions(op, positions, axis, attrs.start_index_map);
   return {op.b.gather(op.in(0), positions, std::move(attrs))};
 }
 
@@ -283,7 +293,8 @@ Outputs scatter_elements(Op& op) {
   }
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = range(0, rank);
   attrs.index_vector_dim = rank;
-  Instr* positions = element_positions(op, wrap(op, 1, op.shape(0).dim(axis)), axis);
+  Instr* positions =
+      element_positions(op, wrap(op, 1, op.shape(0).dim(axis)), axis, range(0, op.rank(0)));
   return {scatter(op, positions, std::move(attrs))};
 }
 
