@@ -445,6 +445,8 @@ typedef struct heddle_custom_call {
   int64_t argument_count;
   const heddle_array* results; /* to be written; initially zero */
   int64_t result_count;
+  char* error; /* room for error_bytes: a text that says why it failed; initially "" */
+  int64_t error_bytes;
 } heddle_custom_call;
 /* Returns 0 on success; anything else fails the run. May be called by several threads at once. */
 typedef int32_t (*heddle_custom_function)(const heddle_custom_call* call, void* context);

@@ -29,13 +29,16 @@ def initialize():
         if library is None:
             _log.debug("%s is not there", _LIBRARY)
             return
-        from jax._src import xla_bridge
+        from jax._src import config, xla_bridge
 
         # Below the other platforms: programs have to ask for it, by JAX_PLATFORMS or by its devices.
         xla_bridge.register_plugin("heddle", priority=-100, library_path=str(library),
                                    options=_options)
         from . import _lowering
 
-        _lowering.register()
+        _lowering.register(str(library))
+        # Callbacks put their arguments on a device of JAX's own platform for the host.
+        if config.jax_platforms.value == "heddle":
+            config.update("jax_platforms", "heddle,cpu")
     except Exception:  # pylint: disable=broad-except
         _log.warning("heddle's plug-in for JAX is not used", exc_info=True)
