@@ -65,10 +65,46 @@ def _linalg_rule(name, ctx, *operands, **params):
     return _custom_call(ctx, _host.config_of("linalg." + name, *rest), operands, avals)[1]
 
 
+def _window_of(numbers, operand, updates):
+    """The extent of an update's window in each dimension of the operand."""
+    one = set(numbers.inserted_window_dims) | set(numbers.operand_batching_dims)
+    extents = iter([updates.shape[d] for d in numbers.update_window_dims])
+    return [1 if d in one else next(extents) for d in range(len(operand.shape))]
+
+
+def _scatter_rule(ctx, operand, indices, updates, *, dimension_numbers, **params):
+    """JAX drops a window that sticks out of the operand as a whole, StableHLO element by element:
+    here such a window moves to where none of its elements is inside."""
+    import jax.numpy as jnp
+    from jax import lax
+    from jax._src.interpreters import mlir
+    from jax._src.lax import slicing
+
+    shape = ctx.avals_in[0].shape
+    window = _window_of(dimension_numbers, *(ctx.avals_in[i] for i in (0, 2)))
+    dims = dimension_numbers.scatter_dims_to_operand_dims
+    if any(window[d] > 1 for d in dims) and params["mode"] != slicing.GatherScatterMode.CLIP:
+        def move(at):
+            at = at if at.dtype.itemsize == 8 else lax.convert_element_type(at, jnp.int32)
+            last = np.array([shape[d] - window[d] for d in dims], at.dtype)
+            inside = jnp.all((at >= 0) & (at <= last), axis=-1, keepdims=True)
+            return jnp.where(inside, at, np.array([shape[d] for d in dims], at.dtype))
+
+        from jax._src import core
+        aval = ctx.avals_in[1]
+        dtype = aval.dtype if aval.dtype.itemsize == 8 else np.dtype(np.int32)
+        moved = core.ShapedArray(aval.shape, dtype)
+        indices, = mlir.lower_fun(move, multiple_results=False)(
+            ctx.replace(primitive=None, avals_in=[aval], avals_out=[moved]), indices)
+        ctx = ctx.replace(avals_in=[ctx.avals_in[0], moved, ctx.avals_in[2]])
+    return slicing._scatter_lower(ctx, operand, indices, updates,
+                                  dimension_numbers=dimension_numbers, **params)
+
+
 def register(library):
     from jax._src import callback, debugging
     from jax._src.interpreters import mlir
-    from jax._src.lax import linalg
+    from jax._src.lax import linalg, slicing
 
     _host.start(library)
     if PLATFORM not in mlir._platforms_with_donation:
@@ -82,4 +118,7 @@ def register(library):
     for name, function in _linalg.FUNCTIONS.items():
         _host.name_function("linalg." + name, function)
         mlir.register_lowering(getattr(linalg, name + "_p"), functools.partial(_linalg_rule, name),
+                               platform=PLATFORM)
+    for name in ["", "_add", "_sub", "_mul", "_min", "_max"]:
+        mlir.register_lowering(getattr(slicing, f"scatter{name}_p"), _scatter_rule,
                                platform=PLATFORM)
