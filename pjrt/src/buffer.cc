@@ -74,8 +74,7 @@ void Buffer_GetMemoryLayout(PJRT_Buffer_GetMemoryLayout_Args& args) {
 }
 
 void Buffer_OnDeviceSizeInBytes(PJRT_Buffer_OnDeviceSizeInBytes_Args& args) {
-  args.on_device_size_in_bytes =
-      static_cast<size_t>(given(args.buffer, "buffer")->shape.bytes);
+  args.on_device_size_in_bytes = static_cast<size_t>(given(args.buffer, "buffer")->shape.bytes);
 }
 
 void Buffer_Device(PJRT_Buffer_Device_Args& args) {
@@ -97,28 +96,25 @@ void Buffer_IsOnCpu(PJRT_Buffer_IsOnCpu_Args& args) { args.is_on_cpu = true; }
 void Buffer_ReadyEvent(PJRT_Buffer_ReadyEvent_Args& args) {
   const PJRT_Buffer* buffer = given(args.buffer, "buffer");
   if (buffer->is_deleted())
-    args.event = make_event(failed_moment(
-        {PJRT_Error_Code_INVALID_ARGUMENT, "the buffer has been deleted or donated"}));
+    args.event = make_event(
+        failed_moment({PJRT_Error_Code_INVALID_ARGUMENT, "Buffer has been deleted or donated"}));
   else
     args.event = make_event(buffer->ready);
 }
 
 void Buffer_UnsafePointer(PJRT_Buffer_UnsafePointer_Args& args) {
-  args.buffer_pointer =
-      reinterpret_cast<uintptr_t>(given(args.buffer, "buffer")->wait()->data());
+  args.buffer_pointer = reinterpret_cast<uintptr_t>(given(args.buffer, "buffer")->wait()->data());
 }
 
 void Buffer_OpaqueDeviceMemoryDataPointer(PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args& args) {
   args.device_memory_ptr = given(args.buffer, "buffer")->wait()->data();
 }
 
-void Buffer_IncreaseExternalReferenceCount(
-    PJRT_Buffer_IncreaseExternalReferenceCount_Args& args) {
+void Buffer_IncreaseExternalReferenceCount(PJRT_Buffer_IncreaseExternalReferenceCount_Args& args) {
   given(args.buffer, "buffer")->add_reference();
 }
 
-void Buffer_DecreaseExternalReferenceCount(
-    PJRT_Buffer_DecreaseExternalReferenceCount_Args& args) {
+void Buffer_DecreaseExternalReferenceCount(PJRT_Buffer_DecreaseExternalReferenceCount_Args& args) {
   given(args.buffer, "buffer")->drop_reference();
 }
 
@@ -132,8 +128,7 @@ PJRT_Buffer::PJRT_Buffer(PJRT_Memory* in, heddle::pjrt::ArrayShape of,
 
 std::shared_ptr<PJRT_Buffer::Storage> PJRT_Buffer::hold() const {
   const std::lock_guard lock(mutex_);
-  if (storage_ == nullptr)
-    heddle::pjrt::invalid("the buffer has been deleted or donated");
+  if (storage_ == nullptr) heddle::pjrt::invalid("Buffer has been deleted or donated");
   return storage_;
 }
 

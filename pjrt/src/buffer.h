@@ -17,8 +17,7 @@ class Storage {
   static constexpr size_t kAlignment = 64;
   Storage(int64_t bytes, std::shared_ptr<MemoryCounts> counts);
   // The caller's memory; `release` is called when nothing here uses it any more.
-  Storage(void* data, std::function<void()> release)
-      : data_(data), release_(std::move(release)) {}
+  Storage(void* data, std::function<void()> release) : data_(data), release_(std::move(release)) {}
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
   ~Storage();
@@ -42,8 +41,8 @@ struct PJRT_Buffer {
   using Storage = heddle::pjrt::Storage;
   using Moment = heddle::pjrt::Moment;
 
-  PJRT_Buffer(PJRT_Memory* memory, heddle::pjrt::ArrayShape shape,
-              std::shared_ptr<Storage> storage, std::shared_ptr<Moment> ready = nullptr);
+  PJRT_Buffer(PJRT_Memory* memory, heddle::pjrt::ArrayShape shape, std::shared_ptr<Storage> storage,
+              std::shared_ptr<Moment> ready = nullptr);
 
   PJRT_Memory* const memory;
   const heddle::pjrt::ArrayShape shape;

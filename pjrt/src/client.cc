@@ -23,7 +23,8 @@ std::string text_of(const PJRT_NamedValue& value) {
     case PJRT_NamedValue_kFloat:
       return std::to_string(value.float_value);
     default:
-      invalid("option " + std::string(value.name, value.name_size) + ": a text or number is wanted");
+      invalid("option " + std::string(value.name, value.name_size) +
+              ": a text or number is wanted");
   }
 }
 

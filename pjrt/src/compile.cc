@@ -105,9 +105,7 @@ void Executable_Fingerprint(PJRT_Executable_Fingerprint_Args& args) {
 }
 
 void Executable_NumReplicas(PJRT_Executable_NumReplicas_Args& args) { args.num_replicas = 1; }
-void Executable_NumPartitions(PJRT_Executable_NumPartitions_Args& args) {
-  args.num_partitions = 1;
-}
+void Executable_NumPartitions(PJRT_Executable_NumPartitions_Args& args) { args.num_partitions = 1; }
 
 void Executable_NumOutputs(PJRT_Executable_NumOutputs_Args& args) {
   args.num_outputs = of(args.executable).outputs().size();
@@ -157,9 +155,7 @@ void Executable_OutputMemoryKinds(PJRT_Executable_OutputMemoryKinds_Args& args) 
   args.memory_kind_sizes = told.memory_kind_sizes.data();
 }
 
-void LoadedExecutable_Destroy(PJRT_LoadedExecutable_Destroy_Args& args) {
-  delete args.executable;
-}
+void LoadedExecutable_Destroy(PJRT_LoadedExecutable_Destroy_Args& args) { delete args.executable; }
 
 void LoadedExecutable_GetExecutable(PJRT_LoadedExecutable_GetExecutable_Args& args) {
   args.executable = new PJRT_Executable{live(args.loaded_executable)};

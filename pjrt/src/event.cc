@@ -44,9 +44,7 @@ std::shared_ptr<Moment> failed_moment(Failure failure) {
   return moment;
 }
 
-PJRT_Event* make_event(std::shared_ptr<Moment> moment) {
-  return new PJRT_Event{std::move(moment)};
-}
+PJRT_Event* make_event(std::shared_ptr<Moment> moment) { return new PJRT_Event{std::move(moment)}; }
 
 void wait_for(const std::shared_ptr<Moment>& moment) {
   if (moment == nullptr) return;

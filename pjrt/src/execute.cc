@@ -99,8 +99,7 @@ void LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args& args) {
   PJRT_Buffer** results = outputs.empty() ? nullptr : given(args.output_lists, "output_lists")[0];
   for (size_t i = 0; i < outputs.size(); ++i)
     results[i] = new PJRT_Buffer(memory, executable->outputs()[i], std::move(run.outputs[i]));
-  if (args.device_complete_events != nullptr)
-    args.device_complete_events[0] = make_event(nullptr);
+  if (args.device_complete_events != nullptr) args.device_complete_events[0] = make_event(nullptr);
 }
 
 }  // namespace heddle::pjrt

@@ -8,7 +8,7 @@
 #include "xla/pjrt/c/pjrt_c_api_layouts_extension.h"
 
 struct PJRT_Layouts_MemoryLayout {
-  std::string text;  // as XLA writes it: "{1,0}"
+  std::string text;      // as XLA writes it: "{1,0}"
   bool is_owned = true;  // by the caller
 };
 

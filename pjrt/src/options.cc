@@ -85,8 +85,7 @@ heddle_compile_options Options::for_heddle() const {
 
 std::string Options::text() const {
   std::string text;
-  for (const auto& [name, value] : values_)
-    text += (text.empty() ? "" : " ") + name + "=" + value;
+  for (const auto& [name, value] : values_) text += (text.empty() ? "" : " ") + name + "=" + value;
   return text;
 }
 

@@ -52,8 +52,8 @@ void Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args& args) {
       args.host_buffer_semantics == PJRT_HostBufferSemantics_kMutableZeroCopy;
   if (may_share && strides == dense && shape.bytes > 0 && Storage::is_aligned(args.data)) {
     auto released = std::make_shared<Moment>();
-    auto storage = std::make_shared<Storage>(const_cast<void*>(args.data),
-                                             [released] { released->set({}); });
+    auto storage =
+        std::make_shared<Storage>(const_cast<void*>(args.data), [released] { released->set({}); });
     args.buffer = new PJRT_Buffer(memory, std::move(shape), std::move(storage));
     args.done_with_host_buffer = make_event(std::move(released));
     return;
@@ -134,8 +134,7 @@ void Buffer_CopyToDevice(PJRT_Buffer_CopyToDevice_Args& args) {
 }
 
 void Buffer_CopyToMemory(PJRT_Buffer_CopyToMemory_Args& args) {
-  args.dst_buffer =
-      copy_of(*given(args.buffer, "buffer"), given(args.dst_memory, "dst_memory"));
+  args.dst_buffer = copy_of(*given(args.buffer, "buffer"), given(args.dst_memory, "dst_memory"));
 }
 
 }  // namespace heddle::pjrt

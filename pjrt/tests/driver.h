@@ -43,8 +43,8 @@ inline Outcome outcome(PJRT_Error* error) {
 }
 
 // A struct of arguments of this header's size, and the call with it, which has to do well.
-#define ARGS(name, args)            \
-  PJRT_##name##_Args args{};        \
+#define ARGS(name, args)     \
+  PJRT_##name##_Args args{}; \
   args.struct_size = PJRT_##name##_Args_STRUCT_SIZE
 #define CALL(name, args)                                             \
   do {                                                               \

@@ -150,7 +150,9 @@ TEST_F(Driver, WrongProgramsAndArgumentsAreErrors) {
   EXPECT_EQ(compile(kNegate, &executable, "\x1a\x7f").code, PJRT_Error_Code_INVALID_ARGUMENT);
   const std::string two_partitions = "\x1a\x02\x28\x02";
   EXPECT_EQ(compile(kNegate, &executable, two_partitions).code, PJRT_Error_Code_UNIMPLEMENTED);
-  const std::string bad_option = "\x3a\x09\x0a\x03" "abc\x12\x02\x10\x01";
+  const std::string bad_option =
+      "\x3a\x09\x0a\x03"
+      "abc\x12\x02\x10\x01";
   EXPECT_THAT(compile(kNegate, &executable, bad_option).message,
               HasSubstr("No such compile option: 'abc'"));
   ASSERT_EQ(compile(kNegate, &executable).message, "");
@@ -190,8 +192,7 @@ TEST_F(Driver, StructsOfOtherSizes) {
 
   PJRT_Client_PlatformName_Args tiny{};
   tiny.struct_size = 3;
-  EXPECT_EQ(outcome(api().PJRT_Client_PlatformName(&tiny)).code,
-            PJRT_Error_Code_INVALID_ARGUMENT);
+  EXPECT_EQ(outcome(api().PJRT_Client_PlatformName(&tiny)).code, PJRT_Error_Code_INVALID_ARGUMENT);
   EXPECT_EQ(outcome(api().PJRT_Client_PlatformName(nullptr)).code,
             PJRT_Error_Code_INVALID_ARGUMENT);
 }

@@ -1,5 +1,6 @@
 """How JAX's operations become StableHLO for the platform "heddle", where its default is not it."""
 import functools
+import types
 
 import numpy as np
 
@@ -13,11 +14,12 @@ def _custom_call(ctx, config, operands, out_avals, has_side_effect=False, token=
     from jax._src import core
     from jax._src.interpreters import mlir
 
-    types = [mlir.aval_to_ir_type(ctx.module_context, aval) for aval in out_avals]
+    result_types = [mlir.aval_to_ir_type(ctx.module_context, aval) for aval in out_avals]
     if token is not None:
         operands = [token, *operands]
-        types = [mlir.aval_to_ir_type(ctx.module_context, core.abstract_token), *types]
-    call = mlir.custom_call(_host.TARGET, result_types=types, operands=operands,
+        result_types = [mlir.aval_to_ir_type(ctx.module_context, core.abstract_token),
+                        *result_types]
+    call = mlir.custom_call(_host.TARGET, result_types=result_types, operands=operands,
                             backend_config=config, has_side_effect=has_side_effect)
     results = list(call.results)
     return (results.pop(0) if token is not None else None), results
@@ -86,9 +88,11 @@ def _scatter_rule(ctx, operand, indices, updates, *, dimension_numbers, **params
     if any(window[d] > 1 for d in dims) and params["mode"] != slicing.GatherScatterMode.CLIP:
         def move(at):
             at = at if at.dtype.itemsize == 8 else lax.convert_element_type(at, jnp.int32)
-            last = np.array([shape[d] - window[d] for d in dims], at.dtype)
-            inside = jnp.all((at >= 0) & (at <= last), axis=-1, keepdims=True)
-            return jnp.where(inside, at, np.array([shape[d] for d in dims], at.dtype))
+            def each(extents):
+                return jnp.broadcast_to(np.array(extents, at.dtype), at.shape)
+            inside = (at >= 0) & (at <= each([shape[d] - window[d] for d in dims]))
+            inside = jnp.all(inside, axis=-1, keepdims=True)
+            return jnp.where(inside, at, each([shape[d] for d in dims]))
 
         from jax._src import core
         aval = ctx.avals_in[1]
@@ -101,8 +105,15 @@ def _scatter_rule(ctx, operand, indices, updates, *, dimension_numbers, **params
                                   dimension_numbers=dimension_numbers, **params)
 
 
+def _is_cache_used(original, backend):
+    """JAX's cache of programs knows the platforms that it is for."""
+    if backend.platform == PLATFORM:
+        backend = types.SimpleNamespace(platform="cpu")
+    return original(backend)
+
+
 def register(library):
-    from jax._src import callback, debugging
+    from jax._src import callback, compilation_cache, debugging
     from jax._src.interpreters import mlir
     from jax._src.lax import linalg, slicing
 
@@ -111,6 +122,8 @@ def register(library):
         mlir._platforms_with_donation.append(PLATFORM)
     callback.emit_python_callback = functools.partial(_emit_python_callback,
                                                       callback.emit_python_callback)
+    compilation_cache.is_cache_used = functools.partial(_is_cache_used,
+                                                        compilation_cache.is_cache_used)
     mlir.register_lowering(debugging.debug_callback_p, debugging.debug_callback_lowering,
                            platform=PLATFORM, cacheable=False)
     mlir.register_lowering(debugging.debug_print_p, debugging.debug_print_lowering_rule,
