@@ -11,6 +11,19 @@ std::shared_ptr<Storage> allocate(const PJRT_Memory* memory, const ArrayShape& s
   return std::make_shared<Storage>(shape.bytes, memory->client->counts);
 }
 
+// Signed integers of less than a byte: numpy's have zeros above their bits, heddle's their sign.
+int unused_bits(PJRT_Buffer_Type type) {
+  if (type == PJRT_Buffer_Type_S4) return 4;
+  return type == PJRT_Buffer_Type_S2 ? 6 : 0;
+}
+void extend_signs(const ArrayShape& shape, void* data) {
+  const int bits = unused_bits(shape.type);
+  auto* bytes = static_cast<int8_t*>(data);
+  for (int64_t i = 0; bits > 0 && i < shape.bytes; ++i)
+    bytes[i] =
+        static_cast<int8_t>(static_cast<int8_t>(static_cast<uint8_t>(bytes[i]) << bits) >> bits);
+}
+
 // Throws where an element with those strides would lie outside of `bytes` bytes.
 void check_inside(const ArrayShape& shape, const std::vector<int64_t>& strides, size_t bytes) {
   if (shape.bytes == 0) return;
@@ -50,7 +63,8 @@ void Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args& args) {
   const bool may_share =
       args.host_buffer_semantics == PJRT_HostBufferSemantics_kImmutableZeroCopy ||
       args.host_buffer_semantics == PJRT_HostBufferSemantics_kMutableZeroCopy;
-  if (may_share && strides == dense && shape.bytes > 0 && Storage::is_aligned(args.data)) {
+  if (may_share && strides == dense && shape.bytes > 0 && Storage::is_aligned(args.data) &&
+      unused_bits(shape.type) == 0) {
     auto released = std::make_shared<Moment>();
     auto storage =
         std::make_shared<Storage>(const_cast<void*>(args.data), [released] { released->set({}); });
@@ -60,6 +74,7 @@ void Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args& args) {
   }
   std::shared_ptr<Storage> storage = allocate(memory, shape);
   copy_array(shape, args.data, strides, storage->data(), dense);
+  extend_signs(shape, storage->data());
   args.buffer = new PJRT_Buffer(memory, std::move(shape), std::move(storage));
   args.done_with_host_buffer = make_event(nullptr);
 }
