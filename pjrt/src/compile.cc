@@ -124,6 +124,7 @@ void Executable_GetCostAnalysis(PJRT_Executable_GetCostAnalysis_Args& args) {
 void Executable_GetCompiledMemoryStats(PJRT_Executable_GetCompiledMemoryStats_Args& args) {
   const Executable& executable = of(args.executable);
   const heddle_program_info info = executable.info();
+  args = {args.struct_size, args.extension_start, args.executable};  // all sizes are 0
   args.generated_code_size_in_bytes = info.object_bytes;
   args.argument_size_in_bytes = info.input_bytes;
   args.output_size_in_bytes = info.output_bytes;

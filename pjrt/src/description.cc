@@ -63,6 +63,8 @@ void Device_DefaultMemory(PJRT_Device_DefaultMemory_Args& args) {
 
 void Device_MemoryStats(PJRT_Device_MemoryStats_Args& args) {
   const MemoryCounts& counts = *given(args.device, "device")->client->counts;
+  // Callers may leave what is written to them as it was before.
+  args = {args.struct_size, args.extension_start, args.device};
   args.bytes_in_use = counts.in_use;
   args.peak_bytes_in_use = counts.peak;
   args.num_allocs = counts.allocations;

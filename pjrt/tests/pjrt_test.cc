@@ -266,6 +266,40 @@ TEST_F(Driver, MemoryOfTheHostIsSharedWhereItMayBe) {
   free_event(args.done_with_host_buffer);
 }
 
+// Callers may hand in structs whose outputs hold anything.
+TEST_F(Driver, StatisticsAreWrittenWhole) {
+  PJRT_Device_MemoryStats_Args memory;
+  std::memset(&memory, 0x7f, sizeof memory);
+  memory.struct_size = PJRT_Device_MemoryStats_Args_STRUCT_SIZE;
+  memory.extension_start = nullptr;
+  memory.device = device_;
+  CALL(Device_MemoryStats, memory);
+  EXPECT_EQ(memory.bytes_in_use, 0);
+  EXPECT_TRUE(memory.peak_bytes_in_use_is_set);
+  EXPECT_FALSE(memory.bytes_limit_is_set);
+  EXPECT_FALSE(memory.peak_pool_bytes_is_set);
+
+  PJRT_LoadedExecutable* executable = nullptr;
+  ASSERT_EQ(compile(golden("axpy.mlir.bc"), &executable).message, "");
+  ARGS(LoadedExecutable_GetExecutable, get);
+  get.loaded_executable = executable;
+  CALL(LoadedExecutable_GetExecutable, get);
+  PJRT_Executable_GetCompiledMemoryStats_Args compiled;
+  std::memset(&compiled, 0x7f, sizeof compiled);
+  compiled.struct_size = PJRT_Executable_GetCompiledMemoryStats_Args_STRUCT_SIZE;
+  compiled.extension_start = nullptr;
+  compiled.executable = get.executable;
+  CALL(Executable_GetCompiledMemoryStats, compiled);
+  EXPECT_EQ(compiled.argument_size_in_bytes, 48);
+  EXPECT_EQ(compiled.output_size_in_bytes, 28);
+  EXPECT_EQ(compiled.alias_size_in_bytes, 24);
+  EXPECT_EQ(compiled.host_temp_size_in_bytes, 0);
+  ARGS(Executable_Destroy, destroy);
+  destroy.executable = get.executable;
+  CALL(Executable_Destroy, destroy);
+  free_executable(executable);
+}
+
 TEST_F(Driver, EventsOfTheCaller) {
   ARGS(Event_Create, create);
   CALL(Event_Create, create);
