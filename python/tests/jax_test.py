@@ -99,6 +99,8 @@ class ProgramTest(Case):
 
     def test_lower_precision(self):
         self.same(lambda x: jnp.tanh(x) + 1, numbers(8).astype(jnp.bfloat16), rtol=1e-2)
+        self.same(lambda x: (x.astype(jnp.int8), (x + x).astype(jnp.int8)),
+                  np.array([1, -2, -8, 7]).astype(jnp.int4))
 
     def test_complex(self):
         self.same(lambda x: jnp.abs(jnp.fft.fft(x)), numbers(8))
@@ -111,7 +113,9 @@ class ProgramTest(Case):
         self.same(lambda x: inner(x, 3) + inner(x, 4), numbers(3))
 
     def test_double_precision(self):
-        with jax.enable_x64(True):
+        from jax import experimental
+        x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else experimental.enable_x64
+        with x64(True):
             self.same(lambda x: jnp.sin(x) ** 2, numbers(5, dtype=np.float64), rtol=1e-12,
                       atol=1e-12)
 

@@ -1,5 +1,6 @@
 """How JAX's operations become StableHLO for the platform "heddle", where its default is not it."""
 import functools
+import inspect
 import types
 
 import numpy as np
@@ -9,16 +10,23 @@ from . import _host, _linalg
 PLATFORM = "heddle"
 
 
+def _ir_type(ctx, aval):
+    from jax._src.interpreters import mlir
+
+    of = mlir.aval_to_ir_type  # older ones of the aval alone
+    with_context = len(inspect.signature(of).parameters) > 1
+    return of(ctx.module_context, aval) if with_context else of(aval)
+
+
 def _custom_call(ctx, config, operands, out_avals, has_side_effect=False, token=None):
     """Calls a function of Python. Returns the token after it, and its results."""
     from jax._src import core
     from jax._src.interpreters import mlir
 
-    result_types = [mlir.aval_to_ir_type(ctx.module_context, aval) for aval in out_avals]
+    result_types = [_ir_type(ctx, aval) for aval in out_avals]
     if token is not None:
         operands = [token, *operands]
-        result_types = [mlir.aval_to_ir_type(ctx.module_context, core.abstract_token),
-                        *result_types]
+        result_types = [_ir_type(ctx, core.abstract_token), *result_types]
     call = mlir.custom_call(_host.TARGET, result_types=result_types, operands=operands,
                             backend_config=config, has_side_effect=has_side_effect)
     results = list(call.results)
