@@ -1,9 +1,10 @@
 """Decompositions of matrices by SciPy's LAPACK, as JAX has them on its own CPU platform."""
 import numpy as np
-from scipy.linalg import lapack
 
 
 def _routine(name, dtype):
+    from scipy.linalg import lapack  # takes a quarter of a second; programs without it should not
+
     return lapack.get_lapack_funcs((name,), dtype=dtype)[0]
 
 
