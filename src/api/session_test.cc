@@ -404,7 +404,8 @@ TEST_F(session, CustomCallsAreTheCallersFunctions) {
   ok(heddle_context_bind_input(context_, 0, x.data()));
   ok(heddle_context_bind_output(context_, 0, y.data()));
   ok(heddle_context_bind_output(context_, 1, &count));
-  EXPECT_THAT(failure(heddle_context_run(context_), HEDDLE_USER_ERROR), HasSubstr("failed with 7: no columns"));
+  EXPECT_THAT(failure(heddle_context_run(context_), HEDDLE_USER_ERROR),
+              HasSubstr("failed with 7: no columns"));
   heddle_register_custom_call("test.columns", nullptr, nullptr);
 }
 

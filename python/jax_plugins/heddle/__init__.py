@@ -31,7 +31,7 @@ def initialize():
             return
         from jax._src import config, xla_bridge
 
-        # Below the other platforms: programs have to ask for it, by JAX_PLATFORMS or by its devices.
+        # Below the other platforms: programs ask for it, by JAX_PLATFORMS or by its devices.
         xla_bridge.register_plugin("heddle", priority=-100, library_path=str(library),
                                    options=_options)
         from . import _lowering
