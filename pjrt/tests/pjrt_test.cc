@@ -155,6 +155,13 @@ TEST_F(Driver, WrongProgramsAndArgumentsAreErrors) {
       "abc\x12\x02\x10\x01";
   EXPECT_THAT(compile(kNegate, &executable, bad_option).message,
               HasSubstr("No such compile option: 'abc'"));
+  const Outcome unknown = compile(
+      "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "  %0 = stablehlo.custom_call @nobody_has(%x) : (tensor<2xf32>) -> tensor<2xf32>\n"
+      "  return %0 : tensor<2xf32>\n}\n",
+      &executable);
+  EXPECT_EQ(unknown.code, PJRT_Error_Code_UNIMPLEMENTED) << unknown.message;
+  EXPECT_THAT(unknown.message, HasSubstr("nobody_has"));
   ASSERT_EQ(compile(kNegate, &executable).message, "");
   PJRT_Buffer* wrong = buffer({1, 2, 3}, {3});
   std::vector<PJRT_Buffer*> results(1);
