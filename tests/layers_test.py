@@ -163,6 +163,16 @@ class ToolsTest(unittest.TestCase):
     COMMANDS = ["run", "bench", "check", "profile"]
     ALLOWED = re.compile(r"(api/(heddle|second_reference|snapshot)\.h|compiler/options\.def|program/nodes_text\.h|base/.*|tensor/.*)$")
 
+    def test_the_plug_in_stands_on_the_c_interface(self):
+        folder = ROOT / "pjrt" / "src"
+        own = {p.name for p in folder.iterdir()} | {"heddle/heddle.h"}
+        wrong = []
+        for path in sorted(folder.glob("*.[ch]*")):
+            for match in INCLUDE.finditer(path.read_text()):
+                if match[1] and match[1] not in own and not match[1].startswith("xla/"):
+                    wrong.append(f"pjrt/src/{path.name}: {match[1]}")
+        self.assertEqual([], wrong)
+
     def test_commands_stand_on_the_c_interface(self):
         tools = ROOT / "tools"
         waiting, seen, wrong = [f"{name}.cc" for name in self.COMMANDS], set(), []

@@ -33,7 +33,7 @@ def scripts():
 
 def all_text():
     """(path, text) of everything written by hand."""
-    folders = ["src", "tools", "python", "tests", "bench", "docs", "cmake", ".ci"]
+    folders = ["src", "tools", "python", "pjrt", "tests", "bench", "docs", "cmake", ".ci"]
     paths = [*files(TEXT, *folders), *scripts(), ROOT / "CMakeLists.txt", ROOT / "README.md"]
     return [(p.relative_to(ROOT), p.read_text()) for p in paths if p.exists()]
 
@@ -43,7 +43,7 @@ class StyleTest(unittest.TestCase):
 
     def test_files_are_short(self):
         long = []
-        for path in [*files(CODE, "src", "tools", "python", "tests", "bench"), *scripts()]:
+        for path in [*files(CODE, "src", "tools", "python", "pjrt", "tests", "bench"), *scripts()]:
             lines = len(path.read_text().splitlines())
             if lines > MOST_LINES and not TABLE.search(path.name):
                 long.append(f"{path.relative_to(ROOT)}: {lines} lines, at most {MOST_LINES}")
@@ -51,7 +51,7 @@ class StyleTest(unittest.TestCase):
 
     def test_every_folder_has_a_short_readme(self):
         wrong = []
-        for folder in sorted({p.parent for p in files({".cc", ".h"}, "src", "tools", "python", "bench")}):
+        for folder in sorted({p.parent for p in files({".cc", ".h"}, "src", "tools", "python", "pjrt", "bench")}):
             readme = folder / "README.md"
             name = readme.relative_to(ROOT)
             if not readme.exists():
@@ -79,7 +79,7 @@ class StyleTest(unittest.TestCase):
         self.assertEqual([], wrong)
 
     def test_headers_are_guarded(self):
-        wrong = [str(p.relative_to(ROOT)) for p in files({".h"}, "src", "tools", "python", "tests", "bench")
+        wrong = [str(p.relative_to(ROOT)) for p in files({".h"}, "src", "tools", "python", "pjrt", "tests", "bench")
                  if not re.search(r"^#pragma once$|^#ifndef HEDDLE_", p.read_text(), re.MULTILINE)]
         self.assertEqual([], wrong)
 
@@ -97,7 +97,7 @@ class StyleTest(unittest.TestCase):
     def test_documents_that_comments_name_are_here(self):
         known = {p.name for p in ROOT.rglob("*.md") if is_ours(p)}
         wrong = []
-        for path in [*files(CODE, "src", "tools", "python", "tests", "bench"), *scripts()]:
+        for path in [*files(CODE, "src", "tools", "python", "pjrt", "tests", "bench"), *scripts()]:
             text = path.read_text()
             for name in re.findall(r"\b([a-z][a-z-]+\.md|CLI\.md)\b", text):
                 if name not in known:

@@ -181,6 +181,8 @@ std::vector<Row> program_rows() {
   SILENT(heddle_program_output, "program", nullptr, 0, port.get());
   SILENT(heddle_program_input, "port", g.program, 0, nullptr);
   SILENT(heddle_program_output, "port", g.program, 0, nullptr);
+  SILENT(heddle_program_output_donor, "program", nullptr, 0);
+  SILENT(heddle_program_output_donor, "number", g.program, -1);
   SILENT(heddle_program_input, "port->struct_size", g.program, 0, no_port_size.get());
   SILENT(heddle_program_output, "port->struct_size", g.program, 0, no_port_size.get());
   for (const int64_t number : {int64_t{-1}, int64_t{1}, INT64_MAX}) {

@@ -44,17 +44,21 @@ interp::CustomFunction wrapped(heddle_custom_function function, void* context) {
     Arrays arguments, results;
     for (const Literal& operand : operands) arguments.add_arguments(operand);
     results.add_results(*result);
+    char error[4096] = "";
     const heddle_custom_call call{sizeof(heddle_custom_call),
                                   attrs.custom_call_target.c_str(),
                                   config,
                                   arguments.data(),
                                   static_cast<int64_t>(arguments.arrays.size()),
                                   results.data(),
-                                  static_cast<int64_t>(results.arrays.size())};
+                                  static_cast<int64_t>(results.arrays.size()),
+                                  error,
+                                  sizeof error};
     const int32_t code = function(&call, context);
     if (code == 0) return {};
-    return user_error("custom-call {} ({}): its function failed with {}", attrs.custom_call_target,
-                      instr.name(), code);
+    error[sizeof error - 1] = 0;
+    return user_error("custom-call {} ({}): its function failed with {}{}{}",
+                      attrs.custom_call_target, instr.name(), code, *error != 0 ? ": " : "", error);
   };
 }
 

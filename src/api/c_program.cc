@@ -273,6 +273,19 @@ void heddle_program_output(const heddle_program* program, int64_t number, heddle
   });
 }
 
+int64_t heddle_program_output_donor(const heddle_program* program, int64_t number) {
+  return answered(__func__, int64_t{-1}, [&](const Call& call) -> Result<int64_t> {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"program", program}}));
+    const int64_t outputs = std::ssize(program->program->outputs());
+    HEDDLE_RETURN_IF_ERROR(call.in_range("number", number, 0, outputs - 1));
+    const program::Program* compiled = program->program->compiled();
+    if (compiled == nullptr) return -1;
+    const auto& output = compiled->outputs[static_cast<size_t>(number)];
+    const program::BufferId donor = compiled->buffers[output.buffer.index()].alias;
+    return donor.valid() ? compiled->buffers[donor.index()].number : -1;
+  });
+}
+
 void heddle_program_state(const heddle_program* program, int64_t number, heddle_port* port) {
   told(__func__, [&](const Call& call) -> Status {
     return api::write_port(call, "program",

@@ -301,6 +301,9 @@ HEDDLE_EXPORT void heddle_program_input(const heddle_program* program, int64_t n
                                         heddle_port* port);
 HEDDLE_EXPORT void heddle_program_output(const heddle_program* program, int64_t number,
                                          heddle_port* port);
+/* The number of the donated input (StableHLO's tf.aliasing_output, HLO's input_output_alias) whose
+ * memory may be bound as this output, too; -1: none may. */
+HEDDLE_EXPORT int64_t heddle_program_output_donor(const heddle_program* program, int64_t number);
 /* Rewrites that change numbers, defaults that were used, …: one line each. NULL out of range. */
 HEDDLE_EXPORT const char* heddle_program_note(const heddle_program* program, int64_t number);
 /* A step of the compilation and its time; NULL out of range. */
@@ -442,6 +445,8 @@ typedef struct heddle_custom_call {
   int64_t argument_count;
   const heddle_array* results; /* to be written; initially zero */
   int64_t result_count;
+  char* error; /* room for error_bytes: a text that says why it failed; initially "" */
+  int64_t error_bytes;
 } heddle_custom_call;
 /* Returns 0 on success; anything else fails the run. May be called by several threads at once. */
 typedef int32_t (*heddle_custom_function)(const heddle_custom_call* call, void* context);

@@ -142,7 +142,8 @@ Result<runtime::HostCallable> make_interp_call(const std::string& text) {
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::parse_module(text));
   const std::vector<std::string> refused = interp::unsupported(*module);
   if (!refused.empty())
-    return user_error(
+    return error_of(
+        ErrorKind::unsupported,
         "{} cannot be run: there is no implementation of it; register one "
         "(heddle_register_custom_call), write it with operators of HLO, or compute it outside and "
         "pass the result in (of LAPACK's routines potrf is known)",

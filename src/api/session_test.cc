@@ -390,7 +390,12 @@ TEST_F(session, CustomCallsAreTheCallersFunctions) {
     }
   }
   heddle_register_custom_call(
-      "test.columns", [](const heddle_custom_call*, void*) -> int32_t { return 7; }, nullptr);
+      "test.columns",
+      [](const heddle_custom_call* call, void*) -> int32_t {
+        std::strncpy(call->error, "no columns", static_cast<size_t>(call->error_bytes));
+        return 7;
+      },
+      nullptr);
   options_.device = "cpu";
   compile();
   make_context();
@@ -399,7 +404,8 @@ TEST_F(session, CustomCallsAreTheCallersFunctions) {
   ok(heddle_context_bind_input(context_, 0, x.data()));
   ok(heddle_context_bind_output(context_, 0, y.data()));
   ok(heddle_context_bind_output(context_, 1, &count));
-  EXPECT_THAT(failure(heddle_context_run(context_), HEDDLE_USER_ERROR), HasSubstr("failed with 7"));
+  EXPECT_THAT(failure(heddle_context_run(context_), HEDDLE_USER_ERROR),
+              HasSubstr("failed with 7: no columns"));
   heddle_register_custom_call("test.columns", nullptr, nullptr);
 }
 

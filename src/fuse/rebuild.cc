@@ -43,9 +43,15 @@ class Rebuilder {
     return order_.size() == units_.size();
   }
 
-  void run() {
+  // False: a kernel reads a value that no kernel makes; nothing has changed.
+  bool run() {
     new_ = module_->add_computation(old_->name() + ".fused");
-    for (int u : order_) emit(units_[static_cast<size_t>(u)]);
+    for (int u : order_) {
+      if (emit(units_[static_cast<size_t>(u)])) continue;
+      module_->remove_computation(new_);
+      module_->remove_dead_computations();
+      return false;
+    }
     for (int u : order_) keep_control_edges(static_cast<size_t>(u));
     new_->set_root(value_.at(old_->root()));
     if (module_->entry() == old_) module_->set_entry(new_);
@@ -53,6 +59,7 @@ class Rebuilder {
     module_->remove_computation(old_);
     new_->remove_dead();
     module_->remove_dead_computations();
+    return true;
   }
 
  private:
@@ -105,13 +112,16 @@ class Rebuilder {
     return false;
   }
 
-  void emit(Unit& unit) {
+  bool emit(Unit& unit) {
     if (units_with_.empty()) {
       for (size_t u = 0; u < units_.size(); ++u)
         for (Instr* member : units_[u].members) units_with_[member].push_back(u);
     }
     size_t number = static_cast<size_t>(&unit - units_.data());
-    if (!unit.group) return emit_alone(unit);
+    if (!unit.group) {
+      emit_alone(unit);
+      return true;
+    }
     NewFusion made(module_, "fused");
     std::vector<Instr*> outputs, views;  // that leave: with bytes of their own, and those of these
     std::unordered_set<const Instr*> leaving;
@@ -126,15 +136,20 @@ class Rebuilder {
       (viewed_output(member, leaving) == nullptr ? outputs : views).push_back(member);
       leaving.insert(member);
     }
-    if (outputs.empty()) return;  // dead
+    if (outputs.empty()) return true;  // dead
     for (const Instr* output : outputs) made.outputs.push_back(made.values.at(output));
-    for (Instr*& operand : made.operands) operand = value_.at(operand);
+    for (Instr*& operand : made.operands) {
+      const auto known = value_.find(operand);
+      if (known == value_.end()) return false;
+      operand = known->second;
+    }
     const std::vector<Instr*> values = made.add_to(new_, outputs.back()->name());
     unit.made = values.size() == 1 ? values[0] : values[0]->operand(0);
     for (size_t i = 0; i < outputs.size(); ++i) value_[outputs[i]] = values[i];
     for (Instr* view : views)
       value_[view] = new_->add(Opcode::reshape, view->shape(),
                                {value_.at(viewed_output(view, leaving))}, {}, {}, view->name());
+    return true;
   }
 
   void emit_alone(Unit& unit) {
@@ -195,7 +210,8 @@ Decision rebuild(const Covered& covered, const GroupCover& cover) {
   Rebuilder rebuilder(covered, cover.groups, cover.copies);
   if (!rebuilder.find_order())
     return Decision::no(kInternalCycle, "kernels of the cover wait for one another");
-  rebuilder.run();
+  if (!rebuilder.run())
+    return Decision::no(kInternalCycle, "a kernel of the cover reads what no kernel makes");
   return Decision::yes();
 }
 

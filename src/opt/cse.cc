@@ -1,10 +1,12 @@
 // cse: equal computations become one, then equal instructions of a computation. Equal: the same
-// opcode, operands, attributes, shape and called computations; names and annotations aside.
+// opcode, operands, attributes, shape and called computations; names and annotations aside, but for
+// a custom call's configuration.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
 #include "base/hash.h"
+#include "hlo/configuration.h"
 #include "opt/match.h"
 #include "opt/merge_computations.h"
 #include "opt/passes.h"
@@ -54,7 +56,8 @@ bool same_but_operands(const Instr& a, const Instr& b) {
       a.operands().size() != b.operands().size() ||
       a.shape().without_layout() != b.shape().without_layout())
     return false;
-  if (!a.is(Opcode::constant)) return a.attrs() == b.attrs();
+  if (!a.is(Opcode::constant))
+    return a.attrs() == b.attrs() && hlo::configuration(a) == hlo::configuration(b);
   // Constants by their bits: the flag that says how they were written does not matter.
   return a.literal().data() == b.literal().data() || a.literal() == b.literal();
 }

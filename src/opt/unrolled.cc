@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "hlo/configuration.h"
 #include "opt/match.h"
 
 namespace heddle::opt {
@@ -22,7 +23,8 @@ bool is_equal_constant(const Instr* a, const Instr* b) {
 // The same operator, but for what it reads.
 bool is_like(const Instr* a, const Instr* b) {
   return a->opcode() == b->opcode() && a->shape() == b->shape() && a->attrs() == b->attrs() &&
-         a->called() == b->called() && a->operands().size() == b->operands().size();
+         a->called() == b->called() && a->operands().size() == b->operands().size() &&
+         hlo::configuration(*a) == hlo::configuration(*b);
 }
 
 bool may_repeat(const Instr* x) {

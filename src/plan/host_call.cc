@@ -4,6 +4,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "hlo/configuration.h"
 #include "hlo/text.h"
 
 namespace heddle::plan {
@@ -50,9 +51,7 @@ std::string host_module_text(const Instr& instr) {
   hlo::PrintOptions options;
   options.max_nodes = 0;
   options.annotations = instr.is(hlo::Opcode::custom_call);  // whose function is told of its own
-  for (const auto& [key, value] : instr.annotations())
-    if (options.annotations && key == "backend_config")
-      root->annotations().emplace_back(key, value);
+  hlo::copy_configuration(instr, *root);
   return hlo::to_string(module, options);
 }
 
@@ -79,6 +78,7 @@ std::string packed_module_text(const Node& node) {
     Instr* value = values.at(leaf.storage);
     return value->shape() == shape ? value : entry->add(Opcode::reshape, shape, {value});
   };
+  bool is_configured = false;
   for (size_t m = 0; m < node.packed.size(); ++m) {
     const Node& member = node.packed[m];
     const Instr& instr = *member.instr;
@@ -93,6 +93,8 @@ std::string packed_module_text(const Node& node) {
     for (const Instr* one : instr.operands()) operands.push_back(operand(operand, one->shape()));
     Instr* made = entry->add(instr.opcode(), instr.shape().without_layout(), std::move(operands),
                              instr.attrs(), std::move(called[m]), instr.name());
+    hlo::copy_configuration(instr, *made);
+    is_configured |= !hlo::configuration(instr).empty();
     for (size_t r = 0; r < member.results.size(); ++r)
       values[member.results[r].storage] =
           instr.shape().is_tuple()
@@ -108,7 +110,7 @@ std::string packed_module_text(const Node& node) {
   }
   entry->set_root(entry->add(Opcode::tuple, Shape::make_tuple(std::move(shapes)), results));
   hlo::PrintOptions options;
-  options.annotations = false;
+  options.annotations = is_configured;
   return hlo::to_string(module, options);
 }
 

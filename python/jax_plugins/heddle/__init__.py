@@ -1,0 +1,44 @@
+"""JAX's plug-in of heddle: JAX finds it here and calls initialize()."""
+import logging
+import os
+import pathlib
+
+_LIBRARY = "libheddle_pjrt.so"
+_log = logging.getLogger(__name__)
+
+
+def _library():
+    """The plug-in's library: beside the package heddle in a wheel, else beside this file."""
+    here = pathlib.Path(__file__).parent
+    named = os.environ.get("HEDDLE_PJRT_LIBRARY")
+    places = [pathlib.Path(named)] if named else [
+        here.parent.parent / "heddle" / _LIBRARY, here / _LIBRARY]
+    return next((place for place in places if place.exists()), None)
+
+
+def _options():
+    """Options of heddle for every program: HEDDLE_JAX_OPTIONS="level=O1 threads=2"."""
+    words = os.environ.get("HEDDLE_JAX_OPTIONS", "").split()
+    return dict(word.split("=", 1) if "=" in word else (word, "") for word in words)
+
+
+def initialize():
+    """Registers the platform "heddle". Never raises: `import jax` has to work everywhere."""
+    try:
+        library = _library()
+        if library is None:
+            _log.debug("%s is not there", _LIBRARY)
+            return
+        from jax._src import config, xla_bridge
+
+        # Below the other platforms: programs ask for it, by JAX_PLATFORMS or by its devices.
+        xla_bridge.register_plugin("heddle", priority=-100, library_path=str(library),
+                                   options=_options)
+        from . import _lowering
+
+        _lowering.register(str(library))
+        # Callbacks put their arguments on a device of JAX's own platform for the host.
+        if config.jax_platforms.value == "heddle":
+            config.update("jax_platforms", "heddle,cpu")
+    except Exception:  # pylint: disable=broad-except
+        _log.warning("heddle's plug-in for JAX is not used", exc_info=True)
