@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""PyTorch's own operator samples (OpInfo, f32) through torch.compile(backend="heddle").
+
+    PYTHONPATH=build/release/python python bench/torch_opinfo.py [-j 2] [--samples 3] [--level O1]
+        [--only REGEX] [--json results.json]
+
+Each operator is compiled with fullgraph=True, dynamic=False, for its first samples, and compared
+with eager by PyTorch's tolerance for it. right: all of them, nothing ran in PyTorch; fallback:
+right, with operators that PyTorch ran; wrong; crash: an exception of heddle's or a dead process;
+none: Dynamo or eager itself refuses all samples. Needs expecttest.
+"""
+import argparse
+import collections
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+TIMEOUT = 120
+
+
+def names_of(infos):
+    return {info.name + ("." + info.variant_test_name if info.variant_test_name else ""): info
+            for info in infos}
+
+
+def all_infos():
+    import torch
+    from torch.testing._internal.common_methods_invocations import op_db
+    return names_of(one for one in op_db if one.supports_dtype(torch.float32, "cpu"))
+
+
+def tensors(value):
+    import torch
+    return [leaf for leaf in torch.utils._pytree.tree_leaves(value)
+            if isinstance(leaf, torch.Tensor)]
+
+
+def tolerance(info):
+    import torch
+    override = {}
+    for decorator in info.decorators:
+        for one in getattr(decorator, "decorators", [decorator]):
+            override = getattr(one, "d", override) or override
+    if torch.float32 in override:
+        return override[torch.float32]
+    return None
+
+
+def check(info, samples, options):
+    """(class, detail) of one operator."""
+    import torch
+    import heddle.torch
+    from heddle.torch import explanation
+    eager, outcomes, messages = collections.Counter(), collections.Counter(), []
+    within = tolerance(info)
+    for number, sample in enumerate(info.sample_inputs("cpu", torch.float32)):
+        if number >= samples:
+            break
+        run = lambda: info(sample.input, *sample.args, **sample.kwargs)  # noqa: E731
+        torch._dynamo.reset()
+        records = explanation._collecting.records = []
+        try:
+            torch.manual_seed(0)
+            wanted = run()
+        except Exception:
+            continue
+        def function(input, args, kwargs):  # noqa: E306
+            return info(input, *args, **kwargs)
+        try:
+            torch.manual_seed(0)
+            compiled = torch.compile(function, backend="heddle", fullgraph=True, dynamic=False,
+                                     options=options)
+            with torch.no_grad():
+                got = compiled(sample.input, sample.args, sample.kwargs)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            ours = "heddle" in text or "/heddle/" in "".join(
+                __import__("traceback").format_tb(error.__traceback__)[-1:])
+            outcomes["crash" if ours else "none"] += 1
+            messages.append(text.splitlines()[0][:200] if not ours else text[:300])
+            continue
+        for record in records:
+            eager.update(record.eager)
+            if any(part[0] == 0 for part in record.parts):
+                eager.update(["(graph) " + part[2] for part in record.parts if part[0] == 0])
+        try:
+            for a, b in zip(tensors(got), tensors(wanted), strict=True):
+                limits = {} if within is None else {"rtol": within.rtol, "atol": within.atol}
+                if not limits and b.dtype == torch.float32:
+                    limits = {"rtol": 1e-4 if samples < 0 else 1.3e-6, "atol": 1e-5}
+                torch.testing.assert_close(a, b, equal_nan=True, check_stride=False,
+                                           **limits)
+            outcomes["right"] += 1
+        except Exception as error:
+            outcomes["wrong"] += 1
+            messages.append(f"sample {number}: " + " ".join(str(error).split())[:250])
+    for kind in ("crash", "wrong"):
+        if outcomes[kind]:
+            return kind, "; ".join(messages[:2]), sorted(eager)
+    if not outcomes["right"]:
+        return "none", "; ".join(messages[:1]), sorted(eager)
+    return ("fallback" if eager else "right"), "", sorted(eager)
+
+
+def work(options, samples):
+    warnings.filterwarnings("ignore")
+    infos = all_infos()
+    def late(*_):  # noqa: E306
+        raise TimeoutError
+    signal.signal(signal.SIGALRM, late)
+    for line in sys.stdin:
+        name = line.strip()
+        signal.alarm(TIMEOUT)
+        try:
+            kind, detail, eager = check(infos[name], samples, options)
+        except TimeoutError:
+            kind, detail, eager = "crash", "timeout", []
+        except Exception as error:
+            kind, detail, eager = "none", f"{type(error).__name__}: {error}"[:200], []
+        signal.alarm(0)
+        print("RESULT " + json.dumps([name, kind, detail, eager]), flush=True)
+
+
+def shard(names, args, results):
+    """One worker at a time; a name that killed it is a crash."""
+    todo = list(names)
+    while todo:
+        process = subprocess.Popen(
+            [sys.executable, os.path.abspath(__file__), "--worker", "--samples",
+             str(args.samples), "--level", args.level],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        while todo:
+            try:
+                process.stdin.write(todo[0] + "\n")
+                process.stdin.flush()
+            except BrokenPipeError:
+                pass
+            line = ""
+            for line in process.stdout:
+                if line.startswith("RESULT "):
+                    break
+            if not line.startswith("RESULT "):
+                results[todo[0]] = ("crash", f"the process died ({process.wait()})", [])
+                todo.pop(0)
+                break
+            name, kind, detail, eager = json.loads(line[7:])
+            results[name] = (kind, detail, eager)
+            todo.pop(0)
+        process.stdin.close()
+        process.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-j", type=int, default=2)
+    parser.add_argument("--samples", type=int, default=3)
+    parser.add_argument("--level", default="O1")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--json")
+    parser.add_argument("--worker", action="store_true")
+    args = parser.parse_args()
+    options = {"level": args.level, "threads": 1}
+    if args.worker:
+        return work(options, args.samples)
+    import threading
+    names = [name for name in all_infos() if re.search(args.only, name)]
+    results, start = {}, time.time()
+    threads = [threading.Thread(target=shard, args=(names[i::args.j], args, results))
+               for i in range(args.j)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    counts = collections.Counter(kind for kind, _, _ in results.values())
+    print(f"{len(results)} operators in {time.time() - start:.0f} s: "
+          + ", ".join(f"{kind} {count}" for kind, count in counts.most_common()))
+    missing = collections.Counter(name for _, _, eager in results.values() for name in eager)
+    for kind in ("crash", "wrong", "none"):
+        for name, (got, detail, _) in sorted(results.items()):
+            if got == kind:
+                print(f"{kind}: {name}: {detail}")
+    for name, count in missing.most_common():
+        print(f"in PyTorch: {name}: {count}")
+    if args.json:
+        with open(args.json, "w") as file:
+            json.dump(results, file, indent=1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

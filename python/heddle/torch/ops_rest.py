@@ -1,0 +1,230 @@
+"""Pools, transforms, linear algebra and functions of mathematics."""
+import math
+
+from .lower import Unsupported, is_float, lowest
+from .ops_products import _each, _window
+from .ops_reductions import first_place, mean_of
+from .table import ROWS, row, type_of
+
+
+# ---- pools ----
+
+def _ceil_more(extents, out, sizes, strides, pads, dilations):
+    """How far windows reach behind the padding, of each dimension (ceil_mode)."""
+    return [max(0, (o - 1) * s + (k - 1) * d + 1 - n - 2 * p)
+            for n, o, k, s, p, d in zip(extents, out, sizes, strides, pads, dilations)]
+
+
+def _reduce_window(g, x, op, start, sizes, strides, pads, dilations, out):
+    outer = x.rank - len(sizes)
+    one = [1] * outer
+    window = _window([*one, *sizes], [*one, *strides], [(0, 0)] * outer + list(pads),
+                     [1] * x.rank, [*one, *dilations])
+    return g.add("reduce-window", x.type, out, [x, g.scalar(start, x.type)],
+                 f"{window}, to_apply={g.combiner(op, x.type)}")
+
+
+def _avg_pool(count):
+    def lower(g, r, x, size, stride=(), padding=0, ceil=False, include_pad=True, divisor=None):
+        if not is_float(x.type):
+            raise Unsupported(f"a pool of {x.type}")
+        size, padding = _each(size, count), _each(padding or [0], count)
+        stride = _each(stride or size, count)
+        space, out = x.shape[-count:], r.shape[-count:]
+        ones = [1] * count
+        more = _ceil_more(space, out, size, stride, padding, ones)
+        # Rows that no window reaches are cut by a negative padding.
+        pads = [(p, p + m) for p, m in zip(padding, more)]
+        total = _reduce_window(g, x, "add", 0, size, stride, pads, ones, r.shape)
+        if divisor is not None:
+            return g.div(total, divisor)
+        if include_pad and not any(more):
+            return g.div(total, math.prod(size))
+        counts = _counts(space, out, size, stride, padding, include_pad)
+        lines = None
+        for d, values in enumerate(counts):
+            line = g.broadcast(g.array(values, [len(values)], x.type), out, [d])
+            lines = line if lines is None else g.mul(lines, line)
+        return g.div(total, g.broadcast(lines, r.shape))
+    return lower
+
+
+def _counts(space, out, size, stride, padding, include_pad):
+    result = []
+    for n, o, k, s, p in zip(space, out, size, stride, padding):
+        low, high = (-p, n + p) if include_pad else (0, n)
+        result.append([min(i * s - p + k, high) - max(i * s - p, low) for i in range(o)])
+    return result
+
+
+ROWS["avg_pool2d"], ROWS["avg_pool3d"] = _avg_pool(2), _avg_pool(3)
+ROWS["avg_pool1d"] = _avg_pool(1)
+
+
+def windows(g, x, sizes, strides, pads, more, dilations, out, fill):
+    """[..., out..., elements of a window], by slices of a padded x."""
+    count = len(sizes)
+    outer = x.rank - count
+    low = [0] * outer + list(pads)
+    high = [0] * outer + [p + m for p, m in zip(pads, more)]
+    x = g.pad(x, fill, low, high)
+    pieces = []
+    for number in range(math.prod(sizes)):
+        starts, rest = [], number
+        for k in reversed(sizes):
+            starts.insert(0, rest % k)
+            rest //= k
+        starts = [0] * outer + [i * d for i, d in zip(starts, dilations)]
+        ends = list(x.shape[:outer]) + [
+            s + (o - 1) * t + 1 for s, o, t in zip(starts[outer:], out, strides)]
+        piece = g.slice(x, starts, ends, [1] * outer + list(strides))
+        pieces.append(g.reshape(piece, [*piece.shape, 1]))
+    return g.concat(pieces, x.rank)
+
+
+def _max_pool(count):
+    def lower(g, r, x, size, stride=(), padding=0, dilation=1, ceil=False):
+        size, padding = _each(size, count), _each(padding or [0], count)
+        stride, dilation = _each(stride or size, count), _each(dilation or [1], count)
+        space, out = x.shape[-count:], r[0].shape[-count:]
+        if math.prod(size) > 256:
+            raise Unsupported("positions of maxima in large windows")
+        more = _ceil_more(space, out, size, stride, padding, dilation)
+        pads = [(p, p + m) for p, m in zip(padding, more)]
+        value = _reduce_window(g, x, "maximum", lowest(x.type), size, stride, pads, dilation,
+                               r[0].shape)
+        each = windows(g, x, size, stride, padding, more, dilation, out, lowest(x.type))
+        place = g.reshape(first_place(g, each, each.rank - 1, False)[1], r[1].shape)
+        # The number in the window as a position in the image.
+        flat, rest = g.scalar(0, "s64"), place
+        parts = []
+        for k in reversed(size):
+            parts.insert(0, g.binary("remainder", rest, k))
+            rest = g.div(rest, k)
+        outer = x.rank - count
+        for d in range(count):
+            at = g.mul(g.iota(place.shape, outer + d), stride[d])
+            at = g.add_(g.sub(at, padding[d]), g.mul(parts[d], dilation[d]))
+            flat = g.add_(g.mul(flat, space[d]), at)
+        return [value, flat]
+    return lower
+
+
+ROWS["max_pool2d_with_indices"] = _max_pool(2)
+ROWS["max_pool3d_with_indices"] = _max_pool(3)
+
+
+@row("max_pool2d_with_indices_backward")
+def max_pool_backward(g, r, grad, x, size, stride, padding, dilation, ceil, at):
+    from .ops_indexing import scatter_rows, vectors
+    space = math.prod(x.shape[-2:])
+    outer = x.count // space
+    grad = g.reshape(grad, [outer, grad.count // outer])
+    at = g.reshape(at, grad.shape)
+    where = vectors(g, [g.iota(at.shape, 0), at])
+    y = scatter_rows(g, g.full([outer, space], 0, x.type), where, grad, [0, 1], "add")
+    return g.reshape(y, x.shape)
+
+
+def _adaptive(count, pick):
+    def lower(g, r, x, out):
+        first = r[0] if isinstance(r, (list, tuple)) else r
+        space, out = x.shape[-count:], first.shape[-count:]
+        for step, (n, o) in enumerate(zip(space, out)):
+            dim = x.rank - count + step
+            x = pick(g, x, dim, [(i * n // o, -(-(i + 1) * n // o)) for i in range(o)])
+        return x
+    return lower
+
+
+def _mean_pieces(g, x, dim, ranges):
+    widths = {end - start for start, end in ranges}
+    n, o = x.shape[dim], len(ranges)
+    if len(widths) == 1 and n == o * next(iter(widths)):
+        y = g.reshape(x, [*x.shape[:dim], o, n // o, *x.shape[dim + 1:]])
+        return mean_of(g, y, [dim + 1])
+    return g.concat([mean_of(g, g.slice_dim(x, dim, *ends), [dim], True) for ends in ranges], dim)
+
+
+ROWS["_adaptive_avg_pool2d"] = _adaptive(2, _mean_pieces)
+ROWS["_adaptive_avg_pool3d"] = _adaptive(3, _mean_pieces)
+
+
+# ---- transforms ----
+
+def _scaled(g, x, normalization, count):
+    factor = {0: None, 1: 1 / math.sqrt(count), 2: 1 / count}[normalization]
+    if factor is None:
+        return x
+    part = {"c64": "f32", "c128": "f64"}.get(x.type, x.type)
+    return g.mul(x, g.convert(g.scalar(factor, part), x.type))
+
+
+def _fft_last(g, x, kind, dim, length, shape, type):
+    """Along one dimension, which is brought to the end and back."""
+    order = [d for d in range(x.rank) if d != dim] + [dim]
+    back = [order.index(d) for d in range(x.rank)]
+    x = g.transpose(x, order)
+    shape = [shape[d] for d in order]
+    y = g.add("fft", type, shape, [x], f"fft_type={kind}, fft_length={{{length}}}")
+    return g.transpose(y, back)
+
+
+@row("_fft_c2c")
+def fft_c2c(g, r, x, dims, normalization, forward):
+    for dim in dims:
+        x = _fft_last(g, x, "FFT" if forward else "IFFT", dim % x.rank, x.shape[dim], x.shape,
+                      x.type)
+    count = math.prod(x.shape[d] for d in dims)
+    if not forward:  # HLO's inverse divides already
+        x = _times(g, x, count)
+    return _scaled(g, x, normalization, count)
+
+
+def _times(g, x, factor):
+    part = {"c64": "f32", "c128": "f64"}.get(x.type, x.type)
+    return g.mul(x, g.convert(g.scalar(factor, part), x.type))
+
+
+@row("_fft_r2c")
+def fft_r2c(g, r, x, dims, normalization, onesided):
+    if not onesided:
+        type = type_of(r)
+        return fft_c2c(g, r, g.convert(x, type), dims, normalization, True)
+    last = dims[-1] % x.rank
+    count = math.prod(x.shape[d] for d in dims)
+    y = _fft_last(g, x, "RFFT", last, x.shape[last],
+                  [n // 2 + 1 if d == last else n for d, n in enumerate(x.shape)], type_of(r))
+    for dim in dims[:-1]:
+        y = _fft_last(g, y, "FFT", dim % x.rank, y.shape[dim], y.shape, y.type)
+    return _scaled(g, y, normalization, count)
+
+
+@row("_fft_c2r")
+def fft_c2r(g, r, x, dims, normalization, size):
+    count = math.prod(r.shape[d] for d in dims)
+    for dim in dims[:-1]:
+        x = _fft_last(g, x, "IFFT", dim % x.rank, x.shape[dim], x.shape, x.type)
+    last = dims[-1] % x.rank
+    x = g.slice_dim(x, last, 0, size // 2 + 1)
+    y = _fft_last(g, x, "IRFFT", last, size, list(r.shape), type_of(r))
+    return _scaled(g, _times(g, y, count), normalization, count)
+
+
+# ---- linear algebra ----
+
+def _lower_part(g, x):
+    from .ops_movement import _banded
+    return _banded("LE")(g, None, x)
+
+
+@row("linalg_cholesky_ex")
+def cholesky(g, r, x, upper=False, check=False):
+    if check or not is_float(x.type):
+        raise Unsupported("a check while it runs")
+    swap = [*range(x.rank - 2), x.rank - 1, x.rank - 2]
+    if upper:
+        x = g.transpose(x, swap)
+    y = _lower_part(g, g.add("cholesky", x.type, x.shape, [x], "lower=true"))
+    bad = g.reduce("or", g.is_nan(y), [x.rank - 2, x.rank - 1], False)
+    return [g.transpose(y, swap) if upper else y, g.convert(bad, "s32")]
