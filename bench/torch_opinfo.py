@@ -5,7 +5,8 @@
         [--only REGEX] [--json results.json]
 
 Each operator is compiled with fullgraph=True, dynamic=False, for its first samples, and compared
-with eager by PyTorch's tolerance for it. right: all of them, nothing ran in PyTorch; fallback:
+with eager by PyTorch's tolerance for it (or no further from eager in double than eager is).
+right: all of them, nothing ran in PyTorch; fallback:
 right, with operators that PyTorch ran; wrong; crash: an exception of heddle's or a dead process;
 none: Dynamo or eager itself refuses all samples. Needs expecttest.
 """
@@ -21,6 +22,9 @@ import time
 import warnings
 
 TIMEOUT = 120
+# Their results' values are whatever was in memory; types and shapes are compared.
+UNSPECIFIED = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty",
+               "new_empty_strided")
 
 
 def names_of(infos):
@@ -30,7 +34,10 @@ def names_of(infos):
 
 def all_infos():
     import torch
-    from torch.testing._internal.common_methods_invocations import op_db
+    from torch.testing._internal import common_methods_invocations as common
+    # Seeds are set outside of what is compiled.
+    common.wrapper_set_seed = lambda op, *args, **kwargs: op(*args, **kwargs)
+    op_db = common.op_db
     return names_of(one for one in op_db if one.supports_dtype(torch.float32, "cpu"))
 
 
@@ -45,10 +52,36 @@ def tolerance(info):
     override = {}
     for decorator in info.decorators:
         for one in getattr(decorator, "decorators", [decorator]):
-            override = getattr(one, "d", override) or override
-    if torch.float32 in override:
-        return override[torch.float32]
-    return None
+            found = getattr(one, "d", None) or getattr(one, "tol", None)
+            override = found if isinstance(found, dict) else override
+    found = override.get(torch.float32)
+    if isinstance(found, float):  # precisionOverride: of the absolute difference
+        return 1e-5, found
+    return None if found is None else (found.rtol, found.atol)
+
+
+def as_near(info, sample, got, wanted):
+    """Whether got is no further than wanted from what eager computes in double."""
+    import torch
+
+    def wide(value):
+        if isinstance(value, torch.Tensor) and value.dtype == torch.float32:
+            return value.double()
+        return value
+    try:
+        input, args, kwargs = torch.utils._pytree.tree_map(
+            wide, (sample.input, sample.args, sample.kwargs))
+        truth = tensors(info(input, *args, **kwargs))
+        for a, b, t in zip(tensors(got), tensors(wanted), truth, strict=True):
+            if not a.is_floating_point() or t.dtype != torch.float64 or a.shape != t.shape:
+                return False
+            ours, theirs = (torch.nan_to_num((x.double() - t).abs(), nan=torch.inf).max()
+                            for x in (a, b))
+            if ours > theirs:
+                return False
+        return True
+    except Exception:
+        return False
 
 
 def check(info, samples, options):
@@ -82,20 +115,27 @@ def check(info, samples, options):
             ours = "heddle" in text or "/heddle/" in "".join(
                 __import__("traceback").format_tb(error.__traceback__)[-1:])
             outcomes["crash" if ours else "none"] += 1
-            messages.append(text.splitlines()[0][:200] if not ours else text[:300])
+            messages.append(" ".join(text.split())[:300])
             continue
         for record in records:
-            eager.update(record.eager)
+            eager.update(f"{name}{'' if why == 'no row' else ': ' + why}"
+                         for name, (why, _) in record.eager.items())
             if any(part[0] == 0 for part in record.parts):
                 eager.update(["(graph) " + part[2] for part in record.parts if part[0] == 0])
         try:
             for a, b in zip(tensors(got), tensors(wanted), strict=True):
-                limits = {} if within is None else {"rtol": within.rtol, "atol": within.atol}
-                if not limits and b.dtype == torch.float32:
-                    limits = {"rtol": 1e-4 if samples < 0 else 1.3e-6, "atol": 1e-5}
+                limits = {} if within is None else {"rtol": within[0], "atol": within[1]}
+                if info.name in UNSPECIFIED:
+                    a, b = torch.zeros_like(a), torch.zeros_like(b)
                 torch.testing.assert_close(a, b, equal_nan=True, check_stride=False,
                                            **limits)
             outcomes["right"] += 1
+        except AssertionError as error:
+            if as_near(info, sample, got, wanted):
+                outcomes["right"] += 1
+                continue
+            outcomes["wrong"] += 1
+            messages.append(f"sample {number}: " + " ".join(str(error).split())[:250])
         except Exception as error:
             outcomes["wrong"] += 1
             messages.append(f"sample {number}: " + " ".join(str(error).split())[:250])

@@ -7,8 +7,8 @@ from torch._dynamo.backends.common import aot_autograd
 
 import heddle
 
-from . import ops_elementwise, ops_indexing, ops_movement, ops_products  # noqa: F401 rows
-from . import ops_reductions, ops_rest  # noqa: F401 rows
+from . import ops_elementwise, ops_indexing, ops_movement, ops_polynomials  # noqa: F401 rows
+from . import ops_products, ops_reductions, ops_rest, ops_special  # noqa: F401 rows
 from .partition import compile_graph
 from .table import find
 

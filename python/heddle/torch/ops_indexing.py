@@ -258,3 +258,78 @@ def searchsorted(g, r, edges, x, out_int32=False, right=False, side=None, sorter
 @row("bucketize.Tensor")
 def bucketize(g, r, x, edges, out_int32=False, right=False):
     return searchsorted(g, r, edges, x, out_int32, right)
+
+
+@row("as_strided_scatter")
+def as_strided_scatter(g, r, x, src, size, stride, offset=None):
+    if src.count == 0:
+        return x
+    at = strided_places(g, size, stride, offset)
+    at = g.reshape(at, [src.count, 1])
+    flat = scatter_rows(g, g.reshape(x, [x.count]), at, g.reshape(src, [src.count]), [0])
+    return g.reshape(flat, x.shape)
+
+
+def strided_places(g, size, stride, offset):
+    """Number of each element of a strided view among those of its memory."""
+    at = g.scalar(offset or 0, "s64")
+    for d, (n, step) in enumerate(zip(size, stride)):
+        if n > 1 and step:
+            at = g.add_(at, g.mul(g.iota(size, d), step))
+    return g.broadcast(at, size)
+
+
+@row("as_strided", "as_strided_copy")
+def as_strided(g, r, x, size, stride, offset=None):
+    """Of a dense tensor: its elements by number."""
+    if r.numel() == 0:
+        return g.full(r.shape, 0, x.type)
+    return take_flat(g, x, strided_places(g, size, stride, offset), r.shape)
+
+
+@row("diagonal_scatter")
+def diagonal_scatter(g, r, x, src, offset=0, dim1=0, dim2=1):
+    dim1, dim2 = wrap(dim1, x.rank), wrap(dim2, x.rank)
+    n = src.shape[-1] if src.rank else 0
+    if n == 0:
+        return x
+    rest = [d for d in range(x.rank) if d not in (dim1, dim2)]
+    along = g.iota([n], 0)
+    at = vectors(g, [g.add_(along, max(0, -offset)), g.add_(along, max(0, offset))])
+    src = g.transpose(src, [src.rank - 1, *range(src.rank - 1)])
+    # The positions' columns in the order of x's dimensions.
+    dims = [dim1, dim2]
+    if dim1 > dim2:
+        at, dims = g.reverse(at, [1]), [dim2, dim1]
+    assert len(rest) == src.rank - 1
+    return scatter_rows(g, x, at, src, dims)
+
+
+@row("put")
+def put(g, r, x, at, src, accumulate=False):
+    if at.count == 0:
+        return x
+    where = g.reshape(positive(g, at, x.count), [at.count, 1])
+    flat = scatter_rows(g, g.reshape(x, [x.count]), where, g.reshape(src, [src.count]), [0],
+                        _sum_of(x.type) if accumulate else None)
+    return g.reshape(flat, x.shape)
+
+
+@row("scatter.reduce", "scatter.value_reduce")
+def scatter_by(g, r, x, dim, at, src, reduce):
+    src = g.broadcast(g.like(src, x.type), at.shape) if not isinstance(src, Value) else src
+    op = {"add": "add", "multiply": "multiply"}[reduce]
+    return _scatter(g, x, dim, at, src, op)
+
+
+@row("masked_scatter")
+def masked_scatter(g, r, x, mask, src):
+    """The n-th place of the mask gets the n-th element."""
+    x, mask = g.together(x, mask)
+    if x.count == 0:
+        return x
+    flags = g.convert(g.reshape(mask, [x.count]), "s64")
+    from .ops_reductions import running
+    at = g.max(g.sub(running(g, flags, 0, "add", 0), 1), 0)
+    taken = take_flat(g, src, g.min(at, src.count - 1), x.shape)
+    return g.select(mask, taken, x)

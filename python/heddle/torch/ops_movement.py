@@ -181,19 +181,6 @@ def unfold(g, r, x, dim, size, step):
     return g.concat(pieces, x.rank)
 
 
-@row("as_strided", "as_strided_copy")
-def as_strided(g, r, x, size, stride, offset=None):
-    """Of a dense tensor: its elements by number."""
-    if r.numel() == 0:
-        return g.full(r.shape, 0, x.type)
-    at = g.scalar(offset or 0, "s64")
-    for d, (n, step) in enumerate(zip(size, stride)):
-        if n > 1 and step:
-            at = g.add_(at, g.mul(g.iota(size, d), step))
-    from .ops_indexing import take_flat
-    return take_flat(g, x, g.broadcast(at, size), r.shape)
-
-
 # ---- values from nothing ----
 
 @row("full", "new_full", "full_like")

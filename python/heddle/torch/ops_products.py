@@ -180,24 +180,55 @@ def _filter_gradient(g, x, grad, weight, stride, padding, dilation, groups):
 
 # ---- attention ----
 
+_HEADS = ([0, 1], [0, 1])
+
+
+def _scores(g, q, k, causal, attn_mask, scale):
+    """(scores, the scale), in float for 16-bit types."""
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scores = g.dot(q, k, ([3], [3]), _HEADS)
+    if scores.type in ("f16", "bf16"):
+        scores = g.convert(scores, "f32")
+    scores = g.mul(scores, g.scalar(scale, scores.type))
+    if attn_mask is not None:
+        if attn_mask.type == "pred":
+            attn_mask = g.select(attn_mask, g.scalar(0, scores.type),
+                                 g.scalar(-math.inf, scores.type))
+        scores = g.add_(scores, g.convert(attn_mask, scores.type))
+    if causal:
+        rows, columns = (g.iota(scores.shape[2:], d, "s32") for d in (0, 1))
+        seen = g.broadcast(g.compare("GE", rows, columns), scores.shape, [2, 3])
+        scores = g.select(seen, scores, g.full(scores.shape, -math.inf, scores.type))
+    return scores, scale
+
+
+@row("_scaled_dot_product_flash_attention_for_cpu")
+def attention(g, r, q, k, v, dropout=0.0, causal=False, attn_mask=None, scale=None):
+    if dropout:
+        raise Unsupported("attention with dropout")
+    if k.shape[1] != q.shape[1]:
+        raise Unsupported("attention with fewer heads of keys")
+    scores, _ = _scores(g, q, k, causal, attn_mask, scale)
+    most = g.most(scores, [3], True)
+    e = g.unary("exponential", g.sub(scores, most))
+    total = g.sum(e, [3], True)
+    out = g.dot(g.convert(g.div(e, total), v.type), v, ([3], [2]), _HEADS)
+    return [out, g.reshape(g.add_(most, g.unary("log", total)), q.shape[:3])]
+
+
 @row("_scaled_dot_product_flash_attention_for_cpu_backward")
 def attention_backward(g, r, grad, q, k, v, out, logsumexp, dropout, causal, attn_mask=None,
                        scale=None):
     if dropout:
         raise Unsupported("attention with dropout")
-    if causal:
-        raise Unsupported("causal attention's gradient")
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    batch = ([0, 1], [0, 1])
-    scores = g.mul(g.dot(q, k, ([3], [3]), batch), g.scalar(scale, q.type))
-    if attn_mask is not None:
-        scores = g.add_(scores, attn_mask)
+    scores, scale = _scores(g, q, k, causal, attn_mask, scale)
     p = g.unary("exponential", g.sub(scores, g.reshape(logsumexp, [*q.shape[:3], 1])))
-    dv = g.dot(p, grad, ([2], [2]), batch)
-    dp = g.dot(grad, v, ([3], [3]), batch)
+    p = g.convert(p, q.type)
+    dv = g.dot(p, grad, ([2], [2]), _HEADS)
+    dp = g.dot(grad, v, ([3], [3]), _HEADS)
     delta = g.sum(g.mul(grad, out), [3], True)
     ds = g.mul(g.mul(p, g.sub(dp, delta)), g.scalar(scale, q.type))
-    return [g.dot(ds, k, ([3], [2]), batch), g.dot(ds, q, ([2], [2]), batch), dv]
+    return [g.dot(ds, k, ([3], [2]), _HEADS), g.dot(ds, q, ([2], [2]), _HEADS), dv]
 
 
 @row("_cdist_forward")

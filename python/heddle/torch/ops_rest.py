@@ -150,6 +150,86 @@ ROWS["_adaptive_avg_pool2d"] = _adaptive(2, _mean_pieces)
 ROWS["_adaptive_avg_pool3d"] = _adaptive(3, _mean_pieces)
 
 
+def _maximum_pieces(count):
+    def lower(g, r, x, out):
+        """Window by window: they need not be of one size."""
+        space, to = x.shape[-count:], r[0].shape[-count:]
+        if math.prod(to) > 256:
+            raise Unsupported("so many windows of different sizes")
+        outer = x.rank - count
+        numbers = g.reshape(g.iota([math.prod(space)], 0), space)
+        numbers = g.broadcast(numbers, x.shape)
+        values, places = [], []
+        for number in range(math.prod(to)):
+            at, rest = [], number
+            for o in reversed(to):
+                at.insert(0, rest % o)
+                rest //= o
+            starts = [0] * outer + [i * n // o for i, n, o in zip(at, space, to)]
+            ends = list(x.shape[:outer]) + [-(-(i + 1) * n // o)
+                                            for i, n, o in zip(at, space, to)]
+            shape = [*x.shape[:outer], math.prod(e - s for s, e in zip(starts[outer:],
+                                                                       ends[outer:]))]
+            piece = g.reshape(g.slice(x, starts, ends), shape)
+            names = g.reshape(g.slice(numbers, starts, ends), shape)
+            best, at = first_place(g, piece, outer, False)
+            values.append(best)
+            hit = g.compare("EQ", g.iota(shape, outer), at)
+            places.append(g.sum(g.select(hit, names, g.scalar(0, "s64")), [outer], True))
+        return [g.concat(values, outer), g.concat(places, outer)]
+    return lower
+
+
+ROWS["adaptive_max_pool2d"], ROWS["adaptive_max_pool3d"] = _maximum_pieces(2), _maximum_pieces(3)
+
+
+def _avg_pool_backward(count):
+    def lower(g, r, grad, x, size, stride, padding, ceil, include_pad, divisor=None):
+        size, padding = _each(size, count), _each(padding or [0], count)
+        stride = _each(stride or size, count)
+        space, out = x.shape[-count:], grad.shape[-count:]
+        if divisor is not None:
+            grad = g.div(grad, divisor)
+        else:
+            counts = _counts(space, out, size, stride, padding, include_pad)
+            for d, values in enumerate(counts):
+                line = g.array(values, [len(values)], x.type)
+                grad = g.div(grad, g.broadcast(line, grad.shape, [x.rank - count + d]))
+        outer = x.rank - count
+        low = [0] * outer + [k - 1 - p for k, p in zip(size, padding)]
+        high = [0] * outer + [n + p - 1 - (o - 1) * s for n, p, o, s in zip(
+            space, padding, out, stride)]
+        wide = g.pad(grad, 0, low, high, [0] * outer + [s - 1 for s in stride])
+        return _reduce_window(g, wide, "add", 0, size, [1] * count, [(0, 0)] * count, [1] * count,
+                              x.shape)
+    return lower
+
+
+ROWS["avg_pool2d_backward"], ROWS["avg_pool3d_backward"] = (_avg_pool_backward(2),
+                                                            _avg_pool_backward(3))
+
+
+def _adaptive_backward(count):
+    def lower(g, r, grad, x):
+        for step in range(count):
+            dim = x.rank - count + step
+            n, o = x.shape[dim], grad.shape[dim]
+            share = [0.0] * (o * n)
+            for i in range(o):
+                start, end = i * n // o, -(-(i + 1) * n // o)
+                for k in range(start, end):
+                    share[i * n + k] = 1 / (end - start)
+            grad = g.dot(grad, g.array(share, [o, n], grad.type), ([dim], [0]))
+            order = list(range(grad.rank - 1))
+            grad = g.transpose(grad, [*order[:dim], grad.rank - 1, *order[dim:]])
+        return grad
+    return lower
+
+
+ROWS["_adaptive_avg_pool2d_backward"] = _adaptive_backward(2)
+ROWS["_adaptive_avg_pool3d_backward"] = _adaptive_backward(3)
+
+
 # ---- transforms ----
 
 def _scaled(g, x, normalization, count):
@@ -228,3 +308,88 @@ def cholesky(g, r, x, upper=False, check=False):
     y = _lower_part(g, g.add("cholesky", x.type, x.shape, [x], "lower=true"))
     bad = g.reduce("or", g.is_nan(y), [x.rank - 2, x.rank - 1], False)
     return [g.transpose(y, swap) if upper else y, g.convert(bad, "s32")]
+
+
+def solve(g, a, b, lower, unit=False, transposed=False, left=True):
+    way = "TRANSPOSE" if transposed else "NO_TRANSPOSE"
+    flags = ", ".join(f"{name}={str(bool(value)).lower()}" for name, value in (
+        ("left_side", left), ("lower", lower), ("unit_diagonal", unit)))
+    return g.add("triangular-solve", b.type, b.shape, [a, b], f"{flags}, transpose_a={way}")
+
+
+def _batched(g, x, batch):
+    return g.broadcast(x, [*batch, *x.shape[-2:]])
+
+
+@row("linalg_solve_triangular")
+def solve_triangular(g, r, a, b, upper, left=True, unitriangular=False):
+    if 0 in r.shape or not is_float(b.type):
+        raise Unsupported("an empty or complex system")
+    batch = r.shape[:-2]
+    return solve(g, _batched(g, a, batch), _batched(g, b, batch), not upper, unitriangular,
+                 left=left)
+
+
+@row("triangular_solve")
+def triangular_solve(g, r, b, a, upper=True, transpose=False, unitriangular=False):
+    if 0 in r[0].shape or not is_float(b.type):
+        raise Unsupported("an empty or complex system")
+    batch = r[0].shape[:-2]
+    return [solve(g, _batched(g, a, batch), _batched(g, b, batch), not upper, unitriangular,
+                  transpose), g.broadcast(a, r[1].shape)]
+
+
+@row("cholesky_solve")
+def cholesky_solve(g, r, b, factor, upper=False):
+    if 0 in r.shape or not is_float(b.type):
+        raise Unsupported("an empty or complex system")
+    batch = r.shape[:-2]
+    factor, b = _batched(g, factor, batch), _batched(g, b, batch)
+    y = solve(g, factor, b, not upper, transposed=upper)
+    return solve(g, factor, y, not upper, transposed=not upper)
+
+
+@row("cholesky_inverse")
+def cholesky_inverse(g, r, factor, upper=False):
+    rows, columns = (g.iota(factor.shape[-2:], d, "s32") for d in (0, 1))
+    unit = g.convert(g.compare("EQ", rows, columns), factor.type)
+    return cholesky_solve(g, r, unit, factor, upper)
+
+
+@row("_trilinear")
+def trilinear(g, r, a, b, c, expand1, expand2, expand3, sumdim, unroll=1):
+    rank = a.rank + len(expand1)
+    total = None
+    for x, more in ((a, expand1), (b, expand2), (c, expand3)):
+        shape, at = [], iter(x.shape)
+        for d in range(rank):
+            shape.append(1 if d in more else next(at))
+        x = g.reshape(x, shape)
+        total = x if total is None else g.mul(total, x)
+    return g.sum(total, sumdim)
+
+
+@row("_pdist_forward")
+def pdist(g, r, x, p=2.0):
+    n = x.shape[0]
+    if p != 2 or n < 2 or n > 64:
+        raise Unsupported(f"pairs of {n} rows, norm {p}")
+    from .ops_indexing import gather_rows
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    first, second = (gather_rows(g, x, g.array([pair[k] for pair in pairs], [len(pairs), 1],
+                                               "s64"), [0]) for k in (0, 1))
+    away = g.sub(first, second)
+    return g.unary("sqrt", g.sum(g.mul(away, away), [1]))
+
+
+@row("frexp")
+def frexp(g, r, x):
+    if x.type != "f32":
+        raise Unsupported(f"the parts of {x.type}")
+    tiny = g.compare("LT", g.unary("abs", x), 2.0 ** -126)
+    scaled = g.bitcast(g.select(tiny, g.mul(x, 2.0 ** 24), x), "s32")
+    exponent = g.both(g.binary("shift-right-logical", scaled, 23), 255)
+    mantissa = g.bitcast(g.either(g.both(scaled, -0x7F800001), 126 << 23), "f32")
+    exponent = g.sub(exponent, g.select(tiny, g.scalar(126 + 24, "s32"), g.scalar(126, "s32")))
+    plain = g.both(g.compare("NE", x, 0), g.unary("is-finite", x, "pred"))
+    return [g.select(plain, mantissa, x), g.select(plain, exponent, g.scalar(0, "s32"))]
