@@ -58,17 +58,22 @@ def meta_of(value, bindings):
 
 # ---- lowering ----
 
-def order_of(value, bindings):
-    """The dimensions in the order of memory, where they are dense there; else as they are."""
-    shape, strides = sizes(value.shape, bindings), sizes(value.stride(), bindings)
+def dense_order(shape, strides):
+    """The dimensions in the order of memory, or None: there are gaps or overlaps in it."""
     order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
     expected = 1
     for d in reversed(order):
         if shape[d] != 1:
             if strides[d] != expected:
-                return list(range(len(shape)))
+                return None
             expected *= shape[d]
     return order
+
+
+def order_of(value, bindings):
+    """The dimensions in the order of memory, where they are dense there; else as they are."""
+    shape, strides = sizes(value.shape, bindings), sizes(value.stride(), bindings)
+    return dense_order(shape, strides) or list(range(len(shape)))
 
 
 def _parameter(graph, value, bindings):
@@ -189,20 +194,27 @@ class _Output:
         self.shape = sizes(value.shape, bindings)
         self.strides = sizes(value.stride(), bindings)
         self.order = order_of(value, bindings)
-        self.back = None
-        if self.order != list(range(len(self.order))):
-            self.back = [self.order.index(d) for d in range(len(self.order))]
+        plain = torch.empty(self.shape, device="meta").stride() == self.strides
+        # "plain": as it comes; "view": other strides of the same memory; "copy": with gaps.
+        self.way = "plain" if plain else "view"
+        if not plain and dense_order(self.shape, self.strides) is None:
+            self.way = "plain" if 0 in self.strides else "copy"
         self.is_bf16 = value.dtype == torch.bfloat16
 
     def value(self, graph, x):
-        x = graph.transpose(x, self.order)
+        if self.way == "view":
+            x = graph.transpose(x, self.order)
         return graph.bitcast(x, "s16") if self.is_bf16 else x
 
     def tensor(self, array):
         tensor = torch.from_numpy(array)
         if self.is_bf16:
             tensor = tensor.view(torch.bfloat16)
-        return tensor if self.back is None else tensor.permute(self.back)
+        if self.way == "plain":
+            return tensor
+        if self.way == "view":
+            return tensor.as_strided(self.shape, self.strides)
+        return torch.empty_strided(self.shape, self.strides, dtype=tensor.dtype).copy_(tensor)
 
 
 class Program:
