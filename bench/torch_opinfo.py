@@ -87,7 +87,6 @@ def as_near(info, sample, got, wanted):
 def check(info, samples, options):
     """(class, detail) of one operator."""
     import torch
-    import heddle.torch
     from heddle.torch import explanation
     eager, outcomes, messages = collections.Counter(), collections.Counter(), []
     within = tolerance(info)

@@ -7,13 +7,11 @@ from torch._dynamo.backends.common import aot_autograd
 
 import heddle
 
-from . import ops_elementwise, ops_indexing, ops_movement, ops_polynomials  # noqa: F401 rows
-from . import ops_products, ops_reductions, ops_rest, ops_special  # noqa: F401 rows
+from . import (ops_elementwise, ops_indexing, ops_linalg, ops_movement,  # noqa: F401 rows
+               ops_polynomials, ops_pools, ops_products, ops_reductions, ops_special)
 from .partition import compile_graph
 from .table import find
 
-# Of Session's other arguments, those that mean something for a graph of PyTorch's.
-_OTHERS = ()
 # Not decomposed: eager's random numbers are those of the operator as it is.
 _KEPT = ("native_dropout",)
 
@@ -44,7 +42,7 @@ def check_options(options):
     """The options for Session, or an error that names the one that is none."""
     known = heddle.option_names()
     for name in options:
-        if name not in known and name not in _OTHERS:
+        if name not in known:
             raise ValueError(f"torch.compile: no option '{name}' of heddle; the options are "
                              + ", ".join(known))
     return dict(options)

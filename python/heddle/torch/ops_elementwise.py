@@ -417,6 +417,19 @@ def nextafter(g, r, x, y):
     moved = g.select(g.compare("EQ", x, y), y, moved)
     return g.select(g.is_nan(x), x, g.select(g.is_nan(y), y, moved))
 
+@row("frexp")
+def frexp(g, r, x):
+    if x.type != "f32":
+        raise Unsupported(f"the parts of {x.type}")
+    tiny = g.compare("LT", g.unary("abs", x), 2.0 ** -126)
+    scaled = g.bitcast(g.select(tiny, g.mul(x, 2.0 ** 24), x), "s32")
+    exponent = g.both(g.binary("shift-right-logical", scaled, 23), 255)
+    mantissa = g.bitcast(g.either(g.both(scaled, -0x7F800001), 126 << 23), "f32")
+    exponent = g.sub(exponent, g.select(tiny, g.scalar(126 + 24, "s32"), g.scalar(126, "s32")))
+    plain = g.both(g.compare("NE", x, 0), g.unary("is-finite", x, "pred"))
+    return [g.select(plain, mantissa, x), g.select(plain, exponent, g.scalar(0, "s32"))]
+
+
 # What decompositions leave of prims: operands have the result's type.
 for _name in ("add", "sub", "mul", "div", "abs", "neg", "exp", "log", "sqrt", "rsqrt", "eq", "ne",
               "lt", "le", "gt", "ge", "maximum", "minimum", "floor", "ceil", "sin", "cos", "tan",

@@ -165,7 +165,8 @@ def _banded(direction):
     return lower
 
 
-ROWS["tril"], ROWS["triu"] = _banded("LE"), _banded("GE")
+tril = ROWS["tril"] = _banded("LE")
+ROWS["triu"] = _banded("GE")
 
 
 @row("unfold", "unfold_copy")

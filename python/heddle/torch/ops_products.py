@@ -162,7 +162,6 @@ def _cut(g, x, shape):
 def _filter_gradient(g, x, grad, weight, stride, padding, dilation, groups):
     """[out, in / groups, …]: x as images whose batch is contracted, grad as the filter."""
     batch, features = x.shape[:2]
-    outputs = grad.shape[1]
     space = list(range(2, x.rank))
     # Groups side by side in the batch of the product: [features / groups, groups * batch, …].
     x = g.reshape(x, [batch, groups, features // groups, *x.shape[2:]])

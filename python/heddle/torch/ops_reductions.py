@@ -254,11 +254,11 @@ ROWS["cummax"], ROWS["cummin"] = _running_pick(False), _running_pick(True)
 
 def sorted_with_places(g, x, dim, descending, type="s64"):
     """Stable; NaN is the greatest, as torch has it."""
-    which = f"compare(a{0}, a{1})"
+    which = "compare(a0, a1)"
     scalars = [(x.type, ()), (x.type, ()), (type, ()), (type, ())]
     way = "GT" if descending else "LT"
     if x.type == "pred":
-        less = [f"c0 = s32[] convert(a0)", f"c1 = s32[] convert(a1)"]
+        less = ["c0 = s32[] convert(a0)", "c1 = s32[] convert(a1)"]
         helper = g.helper(less, f"r = pred[] compare(c0, c1), direction={way}", scalars)
     elif is_float(x.type):
         nan = "a1" if not descending else "a0"

@@ -14,6 +14,9 @@ from .table import lower
 KEPT = 64
 # As often parameters may change before they become inputs.
 _MOST_MOVES = 2
+# So many programs of a part have parameters as constants, each in its own packing; those for
+# further sizes take them as inputs, and share their memory.
+_PACKED = 3
 
 
 # ---- numbers: sizes are expressions of symbols where shapes are dynamic ----
@@ -336,7 +339,7 @@ class Part:
         return program(args)
 
     def _make(self, extents, args):
-        constants = {i: args[i] for i in self.static}
+        constants = {i: args[i] for i in self.static} if len(self.programs) < _PACKED else {}
         try:
             program = self._lowered(extents, args, constants)
         except (Unsupported, heddle.UnsupportedOperators) as error:
