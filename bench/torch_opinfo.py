@@ -2,13 +2,14 @@
 """PyTorch's own operator samples (OpInfo, f32) through torch.compile(backend="heddle").
 
     PYTHONPATH=build/release/python python bench/torch_opinfo.py [-j 2] [--samples 3] [--level O1]
-        [--only REGEX] [--json results.json]
+        [--only REGEX] [--grad] [--json results.json]
 
 Each operator is compiled with fullgraph=True, dynamic=False, for its first samples, and compared
 with eager by PyTorch's tolerance for it (or no further from eager in double than eager is).
 right: all of them, nothing ran in PyTorch; fallback:
 right, with operators that PyTorch ran; wrong; crash: an exception of heddle's or a dead process;
-none: Dynamo or eager itself refuses all samples. Needs expecttest.
+none: Dynamo or eager itself refuses all samples. --grad: gradients of a weighted sum of the results
+are compared, too. Needs expecttest.
 """
 import argparse
 import collections
@@ -84,13 +85,29 @@ def as_near(info, sample, got, wanted):
         return False
 
 
-def check(info, samples, options):
+def gradients(sample, outputs):
+    """Of a sum of the outputs, each element with a weight of its own, for the sample's tensors."""
+    import torch
+    inputs = [one for one in tensors((sample.input, sample.args, sample.kwargs))
+              if one.requires_grad]
+    total = 0
+    for one in tensors(outputs):
+        if one.requires_grad and one.is_floating_point():
+            total = total + (one * torch.arange(one.numel()).reshape(one.shape).cos()).sum()
+    if not inputs or not isinstance(total, torch.Tensor):
+        return []
+    return [torch.zeros(()) if one is None else one
+            for one in torch.autograd.grad(total, inputs, allow_unused=True)]
+
+
+def check(info, samples, options, grad):
     """(class, detail) of one operator."""
     import torch
     from heddle.torch import explanation
     eager, outcomes, messages = collections.Counter(), collections.Counter(), []
     within = tolerance(info)
-    for number, sample in enumerate(info.sample_inputs("cpu", torch.float32)):
+    grad = grad and info.supports_autograd
+    for number, sample in enumerate(info.sample_inputs("cpu", torch.float32, requires_grad=grad)):
         if number >= samples:
             break
         run = lambda: info(sample.input, *sample.args, **sample.kwargs)  # noqa: E731
@@ -99,6 +116,8 @@ def check(info, samples, options):
         try:
             torch.manual_seed(0)
             wanted = run()
+            if grad:
+                wanted = [*tensors(wanted), *gradients(sample, wanted)]
         except Exception:
             continue
         def function(input, args, kwargs):  # noqa: E306
@@ -107,8 +126,10 @@ def check(info, samples, options):
             torch.manual_seed(0)
             compiled = torch.compile(function, backend="heddle", fullgraph=True, dynamic=False,
                                      options=options)
-            with torch.no_grad():
+            with torch.set_grad_enabled(grad):
                 got = compiled(sample.input, sample.args, sample.kwargs)
+            if grad:
+                got = [*tensors(got), *gradients(sample, got)]
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             ours = "heddle" in text or "/heddle/" in "".join(
@@ -130,7 +151,7 @@ def check(info, samples, options):
                                            **limits)
             outcomes["right"] += 1
         except AssertionError as error:
-            if as_near(info, sample, got, wanted):
+            if not grad and as_near(info, sample, got, wanted):
                 outcomes["right"] += 1
                 continue
             outcomes["wrong"] += 1
@@ -146,7 +167,7 @@ def check(info, samples, options):
     return ("fallback" if eager else "right"), "", sorted(eager)
 
 
-def work(options, samples):
+def work(options, samples, grad):
     warnings.filterwarnings("ignore")
     infos = all_infos()
     def late(*_):  # noqa: E306
@@ -156,7 +177,7 @@ def work(options, samples):
         name = line.strip()
         signal.alarm(TIMEOUT)
         try:
-            kind, detail, eager = check(infos[name], samples, options)
+            kind, detail, eager = check(infos[name], samples, options, grad)
         except TimeoutError:
             kind, detail, eager = "crash", "timeout", []
         except Exception as error:
@@ -171,7 +192,7 @@ def shard(names, args, results):
     while todo:
         process = subprocess.Popen(
             [sys.executable, os.path.abspath(__file__), "--worker", "--samples",
-             str(args.samples), "--level", args.level],
+             str(args.samples), "--level", args.level] + ["--grad"] * args.grad,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         while todo:
             try:
@@ -200,12 +221,13 @@ def main():
     parser.add_argument("--samples", type=int, default=3)
     parser.add_argument("--level", default="O1")
     parser.add_argument("--only", default="")
+    parser.add_argument("--grad", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--worker", action="store_true")
     args = parser.parse_args()
     options = {"level": args.level, "threads": 1}
     if args.worker:
-        return work(options, args.samples)
+        return work(options, args.samples, args.grad)
     import threading
     names = [name for name in all_infos() if re.search(args.only, name)]
     results, start = {}, time.time()
