@@ -7,8 +7,8 @@ from torch._dynamo.backends.common import aot_autograd
 
 import heddle
 
-from . import (ops_elementwise, ops_indexing, ops_linalg, ops_movement,  # noqa: F401 rows
-               ops_polynomials, ops_pools, ops_products, ops_reductions, ops_special)
+from . import (ops_elementwise, ops_indexing, ops_linalg, ops_lu,  # noqa: F401 rows
+               ops_movement, ops_polynomials, ops_pools, ops_products, ops_reductions, ops_special)
 from .partition import compile_graph
 from .table import find
 

@@ -1,6 +1,7 @@
 """Operators that read or write at positions that are values."""
 from .lower import Unsupported, Value, highest, is_float, lowest
 from .ops_movement import wrap
+from .ops_reductions import running
 from .table import row, type_of
 
 
@@ -86,7 +87,7 @@ def gather(g, r, x, dim, at, *rest):
     if x.rank == 0:
         return g.broadcast(g.reshape(x, [1] * at.rank), at.shape)
     if at.count == 0:
-        return g.full(r.shape, 0, x.type)
+        return g.full(at.shape, 0, x.type)
     at = g.reshape(at, at.shape or (1,))
     return gather_rows(g, x, _along(g, x, wrap(dim, x.rank), at), list(range(x.rank)))
 
@@ -163,9 +164,12 @@ def scatter_reduce(g, r, x, dim, at, src, reduce, include_self=True):
 
 @row("index_reduce")
 def index_reduce(g, r, x, dim, at, src, reduce, include_self=True):
+    if x.rank == 0:
+        return g.reshape(index_reduce(g, r, g.reshape(x, [1]), 0, at, g.reshape(src, [src.count]),
+                                      reduce, include_self), ())
     dim = wrap(dim, x.rank)
-    if x.rank == 0 or at.count == 0:
-        raise Unsupported("index_reduce without dimensions or elements")
+    if at.count == 0 or src.count == 0:
+        return x
     src = g.transpose(src, [dim, *(d for d in range(x.rank) if d != dim)])
     at = g.reshape(at, [at.count, 1])
     return _with_self(g, x, dim, at, src, reduce, include_self, lambda base, updates, op:
@@ -206,9 +210,8 @@ def index_put(g, r, x, indices, values, accumulate=False, *rest):
         raise Unsupported("index_put without an index")
     if len([at for at in indices if at is not None]) == 1 and accumulate is False:
         mask = next(at for at in indices if at is not None)
-        if mask.type == "pred" and values.count == 1 and indices[0] is mask:
-            mask = g.broadcast(mask, x.shape, list(range(mask.rank)))
-            return g.select(mask, g.broadcast(g.reshape(g.convert(values, x.type), ()), x.shape), x)
+        if mask.type == "pred" and indices[0] is mask:
+            return _put_where(g, x, mask, g.convert(values, x.type))
     dims, at = _plan(g, x, indices)
     count = at.rank - 1
     rest_dims = [d for d in range(x.rank) if d not in dims]
@@ -226,11 +229,77 @@ def index_put(g, r, x, indices, values, accumulate=False, *rest):
     return scatter_rows(g, x, at, values, dims, _sum_of(x.type) if accumulate else None)
 
 
+def _put_where(g, x, mask, values):
+    """values [places of the mask, rest of x], or what broadcasts to that."""
+    rest = x.shape[mask.rank:]
+    if values.rank <= len(rest) or values.shape[0] == 1:
+        if values.rank > len(rest):
+            values = g.reshape(values, values.shape[1:])
+        values = g.broadcast(values, x.shape)
+    else:
+        values = g.broadcast(values, [values.shape[0], *rest])
+        at = places_in_order(g, mask)
+        at = g.min(at, g.scalar(values.shape[0] - 1, "s64"))
+        values = gather_rows(g, values, g.reshape(at, [*mask.shape, 1]), [0])
+    return g.select(g.broadcast(mask, x.shape, list(range(mask.rank))), values, x)
+
+
+def places_in_order(g, mask):
+    """For each true element of a mask, how many come before it."""
+    flags = g.convert(g.reshape(mask, [mask.count]), "s64")
+    return g.reshape(g.max(g.sub(running(g, flags, 0, "add", 0), 1), 0), mask.shape)
+
+
+@row("nonzero_static")
+def nonzero_static(g, r, x, size, fill_value=-1):
+    if 0 in r.shape or x.count == 0:
+        return g.full(r.shape, fill_value, "s64")
+    mask = g.convert(x, "pred")
+    # One row more, for what does not fit and what is zero.
+    at = g.select(mask, g.min(places_in_order(g, mask), size), g.scalar(size, "s64"))
+    at = g.reshape(at, [x.count, 1])
+    where = vectors(g, [g.iota(x.shape, d) for d in range(x.rank)])
+    table = scatter_rows(g, g.full([size + 1, x.rank], fill_value, "s64"), at,
+                         g.reshape(where, [x.count, x.rank]), [0])
+    return g.slice_dim(table, 0, 0, size)
+
+
+@row("_embedding_bag", "_embedding_bag_forward_only")
+def embedding_bag(g, r, table, at, offsets, by_frequency=False, mode=0, sparse=False, weights=None,
+                  include_last=False, padding=-1):
+    bags = r[0].shape[0]
+    if mode == 2 or padding != -1 or bags == 0 or at.count == 0:
+        raise Unsupported("bags of maxima, of nothing, or with padding")
+    n = at.shape[0]
+    starts = g.convert(offsets, at.type)
+    starts = g.slice_dim(starts, 0, 0, bags)
+    here = g.broadcast(g.iota([n], 0, at.type), [n, bags], [0])
+    bag = g.sum(g.convert(g.compare("GE", here, g.broadcast(starts, [n, bags], [1])), at.type),
+                [1])
+    bag = g.sub(bag, g.scalar(1, at.type))
+    values = gather_rows(g, table, g.reshape(at, [n, 1]), [0])
+    if weights is not None:
+        values = g.mul(values, g.broadcast(weights, values.shape, [0]))
+    where = g.reshape(bag, [n, 1])
+    out = scatter_rows(g, g.full(r[0].shape, 0, table.type), where, values, [0], "add")
+    counts = scatter_rows(g, g.full([bags], 0, at.type), where, g.full([n], 1, at.type), [0],
+                          "add")
+    if mode == 1:
+        share = g.convert(g.max(counts, g.scalar(1, at.type)), table.type)
+        out = g.div(out, g.broadcast(share, out.shape, [0]))
+    if any(one.numel() != size for one, size in zip(r[1:3], (n, bags)) if one.numel()):
+        raise Unsupported("bags with a last offset")
+    results = [bag if r[1].numel() else g.full(r[1].shape, 0, at.type),
+               counts if r[2].numel() else g.full(r[2].shape, 0, at.type)]
+    return [out, *results, g.full(r[3].shape, 0, at.type)]
+
+
 @row("index_add")
 def index_add(g, r, x, dim, at, src, alpha=1):
-    dim = wrap(dim, x.rank)
     if x.rank == 0:
-        raise Unsupported("index_add of a number")
+        return g.reshape(index_add(g, r, g.reshape(x, [1]), 0, at, g.reshape(src, [src.count]),
+                                   alpha), ())
+    dim = wrap(dim, x.rank)
     src = g.transpose(g.convert(src, x.type), [dim, *(d for d in range(x.rank) if d != dim)])
     if alpha != 1:
         src = g.mul(src, g.scalar(alpha, x.type))
@@ -239,8 +308,10 @@ def index_add(g, r, x, dim, at, src, alpha=1):
 
 @row("searchsorted.Tensor")
 def searchsorted(g, r, edges, x, out_int32=False, right=False, side=None, sorter=None):
-    if sorter is not None or edges.rank not in (1, x.rank):
-        raise Unsupported("searchsorted with a sorter")
+    if edges.rank not in (1, x.rank):
+        raise Unsupported("searchsorted of one value in rows")
+    if sorter is not None:
+        edges = gather(g, r, edges, -1, sorter)
     after = right or side == "right"
     a = g.reshape(x, [*x.shape, 1])
     n = edges.shape[-1]
@@ -328,8 +399,6 @@ def masked_scatter(g, r, x, mask, src):
     x, mask = g.together(x, mask)
     if x.count == 0:
         return x
-    flags = g.convert(g.reshape(mask, [x.count]), "s64")
-    from .ops_reductions import running
-    at = g.max(g.sub(running(g, flags, 0, "add", 0), 1), 0)
-    taken = take_flat(g, src, g.min(at, src.count - 1), x.shape)
+    at = g.min(places_in_order(g, mask), g.scalar(src.count - 1, "s64"))
+    taken = take_flat(g, src, at, x.shape)
     return g.select(mask, taken, x)

@@ -83,6 +83,8 @@ def cholesky(g, r, x, upper=False, check=False):
 
 
 def solve(g, a, b, lower, unit=False, transposed=False, left=True):
+    if 0 in b.shape:
+        return b
     way = "TRANSPOSE" if transposed else "NO_TRANSPOSE"
     flags = ", ".join(f"{name}={str(bool(value)).lower()}" for name, value in (
         ("left_side", left), ("lower", lower), ("unit_diagonal", unit)))
@@ -95,8 +97,10 @@ def _batched(g, x, batch):
 
 @row("linalg_solve_triangular")
 def solve_triangular(g, r, a, b, upper, left=True, unitriangular=False):
-    if 0 in r.shape or not is_float(b.type):
-        raise Unsupported("an empty or complex system")
+    if not is_float(b.type):
+        raise Unsupported("a complex system")
+    if 0 in r.shape:
+        return g.full(r.shape, 0, b.type)
     batch = r.shape[:-2]
     return solve(g, _batched(g, a, batch), _batched(g, b, batch), not upper, unitriangular,
                  left=left)
@@ -104,8 +108,10 @@ def solve_triangular(g, r, a, b, upper, left=True, unitriangular=False):
 
 @row("triangular_solve")
 def triangular_solve(g, r, b, a, upper=True, transpose=False, unitriangular=False):
-    if 0 in r[0].shape or not is_float(b.type):
-        raise Unsupported("an empty or complex system")
+    if not is_float(b.type):
+        raise Unsupported("a complex system")
+    if 0 in r[0].shape:
+        return [g.full(one.shape, 0, b.type) for one in r]
     batch = r[0].shape[:-2]
     return [solve(g, _batched(g, a, batch), _batched(g, b, batch), not upper, unitriangular,
                   transpose), g.broadcast(a, r[1].shape)]
@@ -113,8 +119,10 @@ def triangular_solve(g, r, b, a, upper=True, transpose=False, unitriangular=Fals
 
 @row("cholesky_solve")
 def cholesky_solve(g, r, b, factor, upper=False):
-    if 0 in r.shape or not is_float(b.type):
-        raise Unsupported("an empty or complex system")
+    if not is_float(b.type):
+        raise Unsupported("a complex system")
+    if 0 in r.shape:
+        return g.full(r.shape, 0, b.type)
     batch = r.shape[:-2]
     factor, b = _batched(g, factor, batch), _batched(g, b, batch)
     y = solve(g, factor, b, not upper, transposed=upper)
@@ -144,7 +152,9 @@ def trilinear(g, r, a, b, c, expand1, expand2, expand3, sumdim, unroll=1):
 @row("_pdist_forward")
 def pdist(g, r, x, p=2.0):
     n = x.shape[0]
-    if p != 2 or n < 2 or n > 64:
+    if n < 2:
+        return g.full(r.shape, 0, x.type)
+    if p != 2 or n > 64:
         raise Unsupported(f"pairs of {n} rows, norm {p}")
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
     first, second = (gather_rows(g, x, g.array([pair[k] for pair in pairs], [len(pairs), 1],

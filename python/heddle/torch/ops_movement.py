@@ -166,7 +166,7 @@ def _banded(direction):
 
 
 tril = ROWS["tril"] = _banded("LE")
-ROWS["triu"] = _banded("GE")
+triu = ROWS["triu"] = _banded("GE")
 
 
 @row("unfold", "unfold_copy")
@@ -184,9 +184,12 @@ def unfold(g, r, x, dim, size, step):
 
 # ---- values from nothing ----
 
-@row("full", "new_full", "full_like")
-def full(g, r, first, second, *rest):
-    return g.broadcast(g.like(second, type_of(r)), r.shape)
+@row("full", "full_like")
+def full(g, r, first, value, *rest):
+    return g.broadcast(g.like(value, type_of(r)), r.shape)
+
+
+ROWS["new_full"] = lambda g, r, x, size, value, *rest: full(g, r, size, value)
 
 
 def _filled(value):
