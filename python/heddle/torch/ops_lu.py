@@ -1,7 +1,5 @@
 """LU factorisations of small matrices and what follows from them."""
 from .lower import Unsupported, is_float
-from .ops_indexing import gather
-from .ops_linalg import solve
 from .ops_movement import tril, triu
 from .ops_reductions import first_place
 from .table import row
@@ -16,39 +14,49 @@ def decompose(g, x):
     if not is_float(x.type) or max(m, n) > _MOST:
         raise Unsupported("a factorisation that is LAPACK's")
     rank = x.rank
-    rows, columns = g.iota(x.shape, rank - 2, "s32"), g.iota(x.shape, rank - 1, "s32")
     line = g.iota([*batch, m], rank - 2, "s64")
-    order, sign, pivots = line, g.full([*batch], 1, x.type), []
+    sign, pivots = g.full([*batch], 1, x.type), []
     if 0 in x.shape:
-        return x, g.full([*batch, min(m, n)], 0, "s64"), order, sign
+        return x, g.full([*batch, min(m, n)], 0, "s64"), line, sign
+    # The last column goes along with the rows: where each was.
+    x = g.concat([x, g.reshape(g.convert(line, x.type), [*batch, m, 1])], rank - 1)
+    rows, columns = g.iota(x.shape, rank - 2, "s32"), g.iota(x.shape, rank - 1, "s32")
     for k in range(min(m, n)):
         column = g.reshape(g.slice_dim(x, rank - 1, k, k + 1), [*batch, m])
         size = g.select(g.compare("GE", line, k), g.unary("abs", column), g.scalar(-1, x.type))
         at = first_place(g, size, rank - 2, False)[1]            # [..., 1]
         pivots.append(at)
-        from_row, order = _exchanged(g, line, order, k, at)
-        wide = g.broadcast(from_row, x.shape, list(range(rank - 1)))
-        x = gather(g, None, x, rank - 2, wide)
+        x = exchange(g, x, line, k, at)
         same = g.reshape(g.compare("EQ", at, k), [*batch])
         sign = g.select(same, sign, g.neg(sign))
         pivot = g.slice_dim(g.slice_dim(x, rank - 2, k, k + 1), rank - 1, k, k + 1)
-        column = g.slice_dim(x, rank - 1, k, k + 1)
         pivot = g.select(g.compare("EQ", pivot, 0), g.scalar(1, x.type), pivot)
-        below = g.compare("GT", g.slice_dim(rows, rank - 1, k, k + 1), k)
-        column = g.select(below, g.div(column, pivot), column)
-        row_ = g.slice_dim(x, rank - 2, k, k + 1)
-        rest = g.both(g.compare("GT", rows, k), g.compare("GT", columns, k))
-        update = g.sub(x, g.mul(column, row_))
-        x = g.select(rest, update, x)
-        x = g.select(g.compare("EQ", columns, k), column, x)
-    return x, g.concat(pivots, rank - 2), order, sign
+        column = g.slice_dim(x, rank - 1, k, k + 1)
+        factor = g.div(column, pivot)
+        update = g.sub(x, g.mul(factor, g.slice_dim(x, rank - 2, k, k + 1)))
+        below = g.compare("GT", rows, k)
+        inside = g.both(below, g.both(g.compare("GT", columns, k), g.compare("LT", columns, n)))
+        under = g.both(below, g.compare("EQ", columns, k))
+        x = g.select(inside, update, g.select(under, g.broadcast(factor, x.shape), x))
+    order = g.convert(g.reshape(g.slice_dim(x, rank - 1, n, n + 1), [*batch, m]), "s64")
+    return g.slice_dim(x, rank - 1, 0, n), g.concat(pivots, rank - 2), order, sign
 
 
-def _exchanged(g, line, order, k, at):
-    """(where each row comes from, the order) when rows k and at [..., 1] change places."""
+def exchange(g, x, line, k, at):
+    """x with rows k and at [..., 1] in each other's place, as a product: of zeros and ones."""
     here, there = g.compare("EQ", line, k), g.compare("EQ", line, at)
     from_row = g.select(here, at, g.select(there, g.scalar(k, "s64"), line))
-    return from_row, gather(g, None, order, line.rank - 1, from_row)
+    batch = list(range(x.rank - 2))
+    return g.dot(permutation_of(g, from_row, x.type), x, ([x.rank - 1], [x.rank - 2]),
+                 (batch, batch))
+
+
+def permutation_of(g, from_row, type):
+    """[..., i, j] is 1 where row i comes from j."""
+    n = from_row.shape[-1]
+    shape = [*from_row.shape, n]
+    wide = g.broadcast(from_row, shape, list(range(from_row.rank)))
+    return g.convert(g.compare("EQ", wide, g.iota(shape, len(shape) - 1, "s64")), type)
 
 
 def order_of_rows(g, pivots, rows):
@@ -56,11 +64,12 @@ def order_of_rows(g, pivots, rows):
     if rows > _MOST:
         raise Unsupported("a factorisation that is LAPACK's")
     shape = [*pivots.shape[:-1], rows]
-    line = order = g.iota(shape, len(shape) - 1, "s64")
+    line = g.iota(shape, len(shape) - 1, "s64")
+    order = g.reshape(g.convert(line, "f32"), [*shape, 1])
     for k in range(pivots.shape[-1]):
         at = g.sub(g.convert(g.slice_dim(pivots, pivots.rank - 1, k, k + 1), "s64"), 1)
-        order = _exchanged(g, line, order, k, at)[1]
-    return order
+        order = exchange(g, order, line, k, at)
+    return g.convert(g.reshape(order, shape), "s64")
 
 
 def _unit(g, shape):
@@ -105,16 +114,6 @@ def lu_unpack(g, r, lu, pivots, with_data=True, with_pivots=True):
     return [permutation(g, order, lu.type) if with_pivots else empty, left, upper]
 
 
-@row("linalg_lu_solve")
-def lu_solve(g, r, lu, pivots, b, left=True, adjoint=False):
-    if not left or adjoint or not is_float(b.type):
-        raise Unsupported("a system that is LAPACK's")
-    batch = list(r.shape[:-2])
-    order = order_of_rows(g, pivots, lu.shape[-1])
-    order = g.broadcast(order, [*batch, order.shape[-1]])
-    return _solved(g, g.broadcast(lu, [*batch, *lu.shape[-2:]]), order, g.broadcast(b, r.shape))
-
-
 def _diagonal(g, lu):
     value = g.sum(g.select(_unit(g, lu.shape), lu, g.scalar(0, lu.type)), [lu.rank - 1])
     return g.slice_dim(value, value.rank - 1, 0, min(lu.shape[-2:]))
@@ -132,26 +131,12 @@ def _singular(g, lu):
     return g.select(g.compare("EQ", first, n), g.scalar(0, "s32"), g.add_(first, 1))
 
 
-def _solved(g, lu, order, b):
-    """x of A x = b, for b [..., n, k]."""
-    wide = g.broadcast(order, b.shape, list(range(b.rank - 1)))
-    y = solve(g, lu, gather(g, None, b, b.rank - 2, wide), lower=True, unit=True)
-    return solve(g, lu, y, lower=False)
-
-
 @row("linalg_lu_factor_ex")
 def lu_factor(g, r, x, pivot=True, check=False):
     if not pivot:
         raise Unsupported("a factorisation that is LAPACK's")
     lu, pivots, _, _ = decompose(g, x)
     return [lu, g.add_(g.convert(pivots, "s32"), 1), _singular(g, lu)]
-
-
-@row("linalg_inv_ex")
-def inverse(g, r, x, check=False):
-    lu, _, order, _ = decompose(g, x)
-    unit = g.convert(_unit(g, x.shape), x.type)
-    return [_solved(g, lu, order, g.broadcast(unit, x.shape)), _singular(g, lu)]
 
 
 @row("_linalg_det")
@@ -169,19 +154,3 @@ def slogdet(g, r, x):
     signs = g.reduce("multiply", g.unary("sign", diagonal), last, 1)
     size = g.sum(g.unary("log", g.unary("abs", diagonal)), last)
     return [g.mul(sign, signs), size, lu, g.add_(g.convert(pivots, "s32"), 1)]
-
-
-@row("_linalg_solve_ex")
-def solve_ex(g, r, a, b, left=True, check=False):
-    if not left:
-        raise Unsupported("a system that is LAPACK's")
-    lu, pivots, order, _ = decompose(g, a)
-    shape = list(r[0].shape)
-    if b.rank == 1 or b.rank == a.rank - 1 and b.shape == a.shape[:-1]:  # vectors
-        shape.append(1)
-        b = g.reshape(b, [*b.shape, 1])
-    batch = shape[:-2]
-    b = g.broadcast(b, shape)
-    wide = g.broadcast(lu, [*batch, *lu.shape[-2:]])
-    x = _solved(g, wide, g.broadcast(order, [*batch, order.shape[-1]]), b)
-    return [x, lu, g.add_(g.convert(pivots, "s32"), 1), _singular(g, lu)]
