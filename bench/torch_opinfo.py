@@ -187,7 +187,7 @@ def work(options, samples, grad):
 
 
 def shard(names, args, results):
-    """One worker at a time; a name that killed it is a crash."""
+    """One worker at a time; a name that killed it is a crash. Results are written as they come."""
     todo = list(names)
     while todo:
         process = subprocess.Popen(
@@ -210,9 +210,16 @@ def shard(names, args, results):
                 break
             name, kind, detail, eager = json.loads(line[7:])
             results[name] = (kind, detail, eager)
+            save(args.json, results)
             todo.pop(0)
         process.stdin.close()
         process.wait()
+
+
+def save(path, results):
+    if path:
+        with open(path, "w") as file:
+            json.dump(dict(results), file, indent=1)
 
 
 def main():
@@ -247,9 +254,7 @@ def main():
                 print(f"{kind}: {name}: {detail}")
     for name, count in missing.most_common():
         print(f"in PyTorch: {name}: {count}")
-    if args.json:
-        with open(args.json, "w") as file:
-            json.dump(results, file, indent=1)
+    save(args.json, results)
 
 
 if __name__ == "__main__":
