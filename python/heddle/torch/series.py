@@ -1,6 +1,6 @@
 """Chebyshev series of special functions: (low, high, coefficients).
 
-Written by tools/series/make_series.py.
+Written by python/series/make_series.py.
 """
 I0E_SMALL = (0, 8, (
     0.33839763720473803, -0.30468267234319846, 0.17162090152220863, -0.094901097048047445,

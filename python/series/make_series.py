@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes python/heddle/torch/series.py: Chebyshev series of special functions, fitted to SciPy's.
 
-    python tools/series/make_series.py
+    python python/series/make_series.py
 
 A series is good to about 1e-13 of the largest value in its interval: for results in float32.
 """
@@ -85,7 +85,7 @@ TABLES = {
 
 def main():
     lines = ['"""Chebyshev series of special functions: (low, high, coefficients).',
-             "", "Written by tools/series/make_series.py.", '"""']
+             "", "Written by python/series/make_series.py.", '"""']
     for name, (function, low, high) in TABLES.items():
         values = fit(function, low, high)
         lines.append(f"{name} = ({low!r}, {high!r}, (")
