@@ -167,7 +167,7 @@ class TorchTest(unittest.TestCase):
         self.assertRegex(str(told), r"1 graphs, 0 breaks\n(.*\n)*  PyTorch: aten._linalg_svd")
 
     def test_options_are_named(self):
-        for options, message in (({"thread": 1}, "no option 'thread'"),):
+        for options, message in (({"thread": 1}, "no option 'thread'"), ({"level": "O9"}, "O9")):
             with self.assertRaisesRegex(Exception, message):
                 torch.compile(mlp(), backend="heddle", options=options)(torch.randn(1, 8))
 

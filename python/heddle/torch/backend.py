@@ -38,24 +38,30 @@ _DECOMPOSED = (
     "_prelu_kernel", "_prelu_kernel_backward", "std_mean", "var_mean", "celu", "diagonal_scatter")
 
 
+_SMALL = b"HloModule small\nENTRY e { ROOT x = f32[] parameter(0) }"
+
+
+@functools.cache
 def check_options(options):
-    """The options for Session, or an error that names the one that is none."""
+    """options: (name, value) pairs. An error names the one that is none, or its values."""
     known = heddle.option_names()
-    for name in options:
+    for name, _ in options:
         if name not in known:
             raise ValueError(f"torch.compile: no option '{name}' of heddle; the options are "
                              + ", ".join(known))
-    return dict(options)
+    heddle.Session(_SMALL, **dict(options))
 
 
 def backend(gm, example_inputs, *, options=None, mode=None):
     """A Dynamo backend: gm as a function of programs of heddle.
 
-    options: of heddle.Session (threads, level, precision, …). Another one is a ValueError.
+    options: of heddle.Session (threads, level, precision, …). Another one, or a
+    value that it cannot have, is an error.
     """
     if mode not in (None, "default"):
         raise ValueError(f"torch.compile: mode '{mode}' is not one of heddle's; use options=")
-    options = check_options(options or {})
+    options = dict(options or {})
+    check_options(tuple(options.items()))
 
     def compiler(kind):
         def compile(graph, inputs):

@@ -295,7 +295,7 @@ class Part:
         self.moves = 0
         inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
         self.static = [i for i, node in enumerate(inputs) if node.name in static and node.users]
-        self.marks = None
+        self.marks, self.held = None, []
         self.symbolic = []  # (position, dimension or None, expression)
         for i, node in enumerate(inputs):
             value = node.meta.get("val")
@@ -314,8 +314,9 @@ class Part:
             self.programs.clear()
             self.moves += 1
         self.marks = marks
+        self.held = [args[i] for i in self.static]  # no other tensor gets their memory
         if self.moves >= _MOST_MOVES:
-            self.static, self.marks = [], []
+            self.static, self.marks, self.held = [], [], []
 
     def _bindings(self, extents):
         bindings = {}
@@ -342,7 +343,9 @@ class Part:
         constants = {i: args[i] for i in self.static} if len(self.programs) < _PACKED else {}
         try:
             program = self._lowered(extents, args, constants)
-        except (Unsupported, heddle.UnsupportedOperators) as error:
+        except heddle.Cancelled:
+            raise
+        except (Unsupported, heddle.Error) as error:
             warnings.warn(f"heddle: a graph runs as PyTorch runs it: {error}", stacklevel=2)
             self.record.parts.append((0, extents, f"PyTorch: {error}"))
             self.eager = True
