@@ -32,7 +32,7 @@ _DECOMPOSED = (
     "_native_batch_norm_legit_no_training", "_batch_norm_with_update_functional",
     "_batch_norm_no_update", "batch_norm_backward", "native_group_norm", "native_layer_norm",
     "_softmax", "_log_softmax", "linalg_vector_norm", "lcm", "dist", "addmv", "index_select",
-    "max_pool2d_with_indices_backward", "_adaptive_avg_pool2d_backward", "permute_copy",
+    "_adaptive_avg_pool2d_backward", "permute_copy",
     "nll_loss2d_backward", "upsample_bilinear2d", "embedding_dense_backward", "hann_window",
     "_fused_rms_norm", "_fused_rms_norm_backward", "grid_sampler_2d", "unfold", "fmod",
     "_prelu_kernel", "_prelu_kernel_backward", "std_mean", "var_mean", "celu", "diagonal_scatter")

@@ -2,9 +2,10 @@
 import math
 
 from .lower import Unsupported, is_float, lowest
+from .ops_indexing import scatter_rows, vectors
 from .ops_products import _each, _window
 from .ops_reductions import first_place, mean_of
-from .table import ROWS, row
+from .table import ROWS
 
 
 # ---- pools ----
@@ -114,16 +115,24 @@ ROWS["max_pool2d_with_indices"] = _max_pool(2)
 ROWS["max_pool3d_with_indices"] = _max_pool(3)
 
 
-@row("max_pool2d_with_indices_backward")
-def max_pool_backward(g, r, grad, x, size, stride, padding, dilation, ceil, at):
-    from .ops_indexing import scatter_rows, vectors
-    space = math.prod(x.shape[-2:])
-    outer = x.count // space
-    grad = g.reshape(grad, [outer, grad.count // outer])
-    at = g.reshape(at, grad.shape)
-    where = vectors(g, [g.iota(at.shape, 0), at])
-    y = scatter_rows(g, g.full([outer, space], 0, x.type), where, grad, [0, 1], "add")
-    return g.reshape(y, x.shape)
+def _to_places(count):
+    """A gradient goes to where the maximum was; the positions are the last argument."""
+    def lower(g, r, grad, x, *rest):
+        space = math.prod(x.shape[-count:])
+        outer = x.count // space if space else 0
+        if outer == 0 or grad.count == 0:
+            return g.full(x.shape, 0, x.type)
+        grad = g.reshape(grad, [outer, grad.count // outer])
+        at = g.reshape(rest[-1], grad.shape)
+        where = vectors(g, [g.iota(at.shape, 0), at])
+        y = scatter_rows(g, g.full([outer, space], 0, x.type), where, grad, [0, 1], "add")
+        return g.reshape(y, x.shape)
+    return lower
+
+
+for _count in (2, 3):
+    ROWS[f"max_pool{_count}d_with_indices_backward"] = _to_places(_count)
+    ROWS[f"adaptive_max_pool{_count}d_backward"] = _to_places(_count)
 
 
 def _adaptive(count, pick):
