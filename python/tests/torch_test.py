@@ -1,6 +1,11 @@
 """torch.compile(…, backend="heddle"), where torch is installed."""
 import copy
+import os
+import pathlib
+import re
+import subprocess
 import sys
+import tempfile
 import unittest
 import warnings
 
@@ -165,6 +170,22 @@ class TorchTest(unittest.TestCase):
         self.assertEqual(list(told.graphs[0].eager), ["aten._linalg_svd.default"])
         self.assertEqual(len(told.graphs[0].parts), 2)
         self.assertRegex(str(told), r"1 graphs, 0 breaks\n(.*\n)*  PyTorch: aten._linalg_svd")
+
+    def test_the_entry_point(self):
+        with tempfile.TemporaryDirectory() as folder:
+            known = pathlib.Path(folder, "heddle-0.dist-info")
+            known.mkdir()
+            project = pathlib.Path(__file__).parents[2] / "pyproject.toml"
+            named = re.search(r'torch_dynamo_backends\]\nheddle = "(.*)"', project.read_text())[1]
+            (known / "entry_points.txt").write_text(
+                f"[torch_dynamo_backends]\nheddle = {named}\n")
+            (known / "METADATA").write_text("Metadata-Version: 2.1\nName: heddle\nVersion: 0\n")
+            program = ("import torch; f = torch.compile(torch.cos, backend='heddle'); "
+                       "print(f(torch.zeros(2)).tolist())")
+            path = os.pathsep.join([folder, *filter(None, [os.environ.get("PYTHONPATH")])])
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                                  timeout=120, env={**os.environ, "PYTHONPATH": path})
+        self.assertEqual(done.stdout, "[1.0, 1.0]\n", done.stderr)
 
     def test_options_are_named(self):
         for options, message in (({"thread": 1}, "no option 'thread'"), ({"level": "O9"}, "O9")):
