@@ -116,7 +116,7 @@ typedef struct heddle_open_options {
   size_t dim_count;
   const heddle_shape* shapes; /* ONNX: all dimensions of an input */
   size_t shape_count;
-  const heddle_value* constants; /* ONNX: inputs with a fixed value, which cease to be inputs */
+  const heddle_value* constants; /* inputs with a fixed value, which cease to be inputs */
   size_t constant_count;
   const char* module; /* which module, if a text file holds several; NULL: there must be only one */
   const heddle_shape* hints; /* ONNX: shapes of values that will be bound; used where `shapes` */

@@ -60,9 +60,9 @@ bool is_fixed(import::Format format) {
 // `why`: what it takes. `dims`: these too, and bounds.
 Status check_fixed_shapes(const OpenOptions& options, std::string_view why, bool dims = false) {
   if ((dims || (options.dims.empty() && options.bounds.empty())) && options.shapes.empty() &&
-      options.constants.empty() && !options.late)
+      !options.late)
     return {};
-  return user_error("dimensions, shapes and constants can be given to ONNX models only; {}", why);
+  return user_error("dimensions and shapes can be given to ONNX models only; {}", why);
 }
 
 // Integers and booleans whose name says that they mask something.
@@ -213,6 +213,8 @@ Result<std::unique_ptr<Model>> Model::from_program(const program::Program& progr
 Result<std::unique_ptr<Model>> Model::of_saved(const std::string& path, program::Saved saved,
                                                const OpenOptions& options) {
   const bool fixed = saved.symbols.empty();
+  if (!options.constants.empty())
+    return user_error("{}: a compiled program takes no fixed values of inputs", path);
   if (Status status = check_fixed_shapes(
           options,
           fixed ? "a compiled program has them fixed" : "a compiled program takes --dim NAME=N",

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "hlo/attrs.h"
 #include "hlo/module.h"
@@ -60,6 +61,43 @@ Status check_constants(const hlo::Module& module, const Options& options, Import
   return {};
 }
 
+// Parameters with a fixed value become constants. `numbers`, of those that stay, are the model's.
+Status fix_values(hlo::Module& module, const Options& options, std::vector<int64_t>& numbers) {
+  if (options.values.empty()) return {};
+  if (!module.symbols.empty() || !module.states.empty())
+    return user_error("{}: a module with bounded dimensions or states takes no fixed values",
+                      module.name());
+  hlo::Computation& entry = *module.entry();
+  for (const auto& [name, value] : options.values) {
+    const auto is_meant = [&](const hlo::Instr* parameter) {
+      const int64_t number = numbers[static_cast<size_t>(parameter->parameter_number())];
+      return parameter->name() == name || fmt::format("arg{}", number) == name;
+    };
+    const auto& all = entry.parameters();
+    const auto found = std::find_if(all.begin(), all.end(), is_meant);
+    if (found == all.end()) return user_error("no input {} to give a fixed value", name);
+    hlo::Instr* const parameter = *found;
+    const int64_t at = parameter->parameter_number();
+    if (Shape plain = parameter->shape();
+        !plain.is_array() || !plain.is_static() || plain.type() != value.type() ||
+        plain.extents() != value.shape().extents())
+      return user_error("the fixed value of {} is {}; wanted {}", name,
+                        tensor::to_string(value.shape()), tensor::to_string(plain));
+    const auto is_aliased = [&](const hlo::Alias& alias) { return alias.parameter == at; };
+    std::erase_if(module.input_output_alias, is_aliased);
+    for (hlo::Alias& alias : module.input_output_alias) alias.parameter -= alias.parameter > at;
+    if (module.entry_layout)
+      module.entry_layout->first.erase(module.entry_layout->first.begin() + at);
+    hlo::ConstantAttrs attrs;
+    attrs.value = value;
+    entry.replace_all_uses(parameter, entry.add(hlo::Opcode::constant, parameter->shape(), {},
+                                                std::move(attrs), {}, name));
+    entry.remove_parameter(at);
+    numbers.erase(numbers.begin() + at);
+  }
+  return {};
+}
+
 void note_bounds(const std::string& name, const Shape& shape, std::vector<std::string>& notes) {
   for (size_t d = 0; d < shape.dims().size(); ++d) {
     const tensor::Dim& dim = shape.dims()[d];
@@ -93,10 +131,14 @@ Result<Imported> with_names(std::unique_ptr<hlo::Module> module, const Options& 
   HEDDLE_RETURN_IF_ERROR(replace_lapack_calls(*module));
   Imported result;
   HEDDLE_RETURN_IF_ERROR(check_constants(*module, options, result));
+  std::vector<int64_t> numbers(module->entry()->parameters().size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  HEDDLE_RETURN_IF_ERROR(fix_values(*module, options, numbers));
   const hlo::Computation& entry = *module->entry();
   for (const hlo::Instr* parameter : entry.parameters()) {
+    const int64_t number = numbers[static_cast<size_t>(parameter->parameter_number())];
     for_each_leaf(parameter->shape(), "", [&](const std::string& path, const Shape& shape) {
-      result.input_names.push_back(fmt::format("arg{}{}", parameter->parameter_number(), path));
+      result.input_names.push_back(fmt::format("arg{}{}", number, path));
       result.input_aliases.push_back(parameter->name() + path);
       note_bounds(result.input_names.back(), shape, result.notes);
     });

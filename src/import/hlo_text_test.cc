@@ -1,6 +1,7 @@
 // HLO text and the recognition of formats.
 #include <fstream>
 
+#include "hlo/text.h"
 #include "hlo/verify.h"
 #include "import/onnx_test_util.h"
 
@@ -45,6 +46,31 @@ TEST(HloText, OneModuleIsChosen) {
               HasSubstr("--module a: 2 modules have this name"));
   EXPECT_FALSE(import_hlo_text("HloModule"));
   EXPECT_FALSE(import_hlo_text(""));
+}
+
+TEST(HloText, FixedValuesAreConstants) {
+  constexpr std::string_view kText =
+      "HloModule m, input_output_alias={ {}: (2, {}, may-alias) }, "
+      "entry_computation_layout={(f32[2]{0}, s32[2]{0}, f32[2]{0})->f32[2]{0}}\n"
+      "ENTRY e { w = f32[2] parameter(0)\n n = s32[2] parameter(1)\n x = f32[2] parameter(2)\n"
+      " f = f32[2] convert(n)\n s = f32[2] add(x, w)\n ROOT r = f32[2] multiply(s, f) }";
+  const tensor::Shape floats = tensor::Shape::array(tensor::Type::f32, {2});
+  const std::vector<float> numbers = {3, 4};
+  Options options;
+  options.values["arg0"] = tensor::Literal::from<float>(floats, numbers);
+  options.values["n"] = tensor::Literal(tensor::Shape::array(tensor::Type::s32, {2}));
+  const Imported result = imported(import_hlo_text(kText, options));
+  EXPECT_THAT(result.input_names, ElementsAre("arg2"));
+  EXPECT_THAT(result.input_aliases, ElementsAre("x"));
+  EXPECT_TRUE(hlo::verify(*result.module));
+  EXPECT_EQ(result.module->input_output_alias.at(0).parameter, 0);
+  EXPECT_THAT(hlo::to_string(*result.module), HasSubstr("constant({3, 4})"));
+  options.values["n"] = tensor::Literal(floats);
+  EXPECT_THAT(error_of(import_hlo_text(kText, options)),
+              HasSubstr("the fixed value of n is f32[2]; wanted s32[2]"));
+  options.values.erase("n");
+  options.values["y"] = tensor::Literal(floats);
+  EXPECT_THAT(error_of(import_hlo_text(kText, options)), HasSubstr("no input y"));
 }
 
 // A module that parses may still be wrong: nothing behind the importer asks again.

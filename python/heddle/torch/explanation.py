@@ -1,0 +1,66 @@
+"""What became of a model: heddle.torch.explain(model, *args)."""
+import dataclasses
+import threading
+
+import torch
+
+_collecting = threading.local()
+
+
+@dataclasses.dataclass
+class Record:
+    """A graph that was compiled: what it is for, its operators, those that run in PyTorch as
+    {operator: (why, source line)}, and what its parts are: (operators, sizes, note)."""
+    kind: str
+    operators: int
+    eager: dict
+    parts: list = dataclasses.field(default_factory=list)
+
+
+def add(record):
+    records = getattr(_collecting, "records", None)
+    if records is not None:
+        records.append(record)
+
+
+@dataclasses.dataclass
+class Explained:
+    """What explain() found: graphs, and the places where Dynamo broke the model into them."""
+    graphs: list
+    breaks: list
+
+    def __str__(self):
+        lines = [f"{len(self.graphs)} graphs, {len(self.breaks)} breaks"]
+        lines += [f"  break: {reason}" for reason in self.breaks]
+        for i, graph in enumerate(self.graphs):
+            lines.append(f"graph {i} ({graph.kind}): {graph.operators} operators, "
+                         f"{len(graph.parts)} programs")
+            for count, sizes, note in graph.parts:
+                at = f" for {sizes}" if sizes else ""
+                lines.append(f"  program: {count} operators{at}; {note}")
+            for name, (why, line) in graph.eager.items():
+                lines.append(f"  PyTorch: {name}: {why}" + (f" ({line})" if line else ""))
+        return "\n".join(lines)
+
+
+def explain(model, *args, options=None, **kwargs):
+    """Compiles the model, runs it once and tells what ran where.
+
+    >>> print(heddle.torch.explain(torch.nn.Linear(2, 3), torch.ones(1, 2)))  # doctest: +SKIP
+    1 graphs, 0 breaks
+    graph 0 (forward): 2 operators, 1 programs
+      program: 2 operators; …
+    """
+    from torch._dynamo.utils import counters
+
+    torch._dynamo.reset()
+    before = dict(counters["graph_break"])
+    _collecting.records = []
+    try:
+        torch.compile(model, backend="heddle", options=options)(*args, **kwargs)
+        after = counters["graph_break"]
+        breaks = [reason.splitlines()[0] for reason, count in after.items()
+                  if count > before.get(reason, 0)]
+        return Explained(_collecting.records, breaks)
+    finally:
+        _collecting.records = None

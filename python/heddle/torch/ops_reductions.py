@@ -1,0 +1,337 @@
+"""Reductions, orders and running sums."""
+import math
+
+import torch
+
+from .lower import Unsupported, highest, is_complex, is_float, lowest
+from .ops_movement import wrap
+from .table import ROWS, row, type_of
+
+
+def dims_of(x, dims):
+    if dims is None or dims == []:
+        return list(range(x.rank))
+    dims = [dims] if isinstance(dims, int) else dims
+    return [wrap(d, x.rank) for d in dims] if x.rank else []
+
+
+@row("sum")
+def sum_(g, r, x, dims=None, keep=False, dtype=None):
+    if isinstance(dims, torch.dtype):  # sum.default(x, dtype)
+        dims = None
+    return wide_sum(g, g.convert(x, type_of(r)), dims_of(x, dims), keep)
+
+
+def wide_sum(g, x, dims, keep=False):
+    """In float for 16-bit types, as torch accumulates."""
+    if x.type in ("f16", "bf16"):
+        return g.convert(g.sum(g.convert(x, "f32"), dims, keep), x.type)
+    if x.type == "pred":
+        return g.sum(g.convert(x, "s64"), dims, keep)
+    return g.sum(x, dims, keep)
+
+
+def mean_of(g, x, dims, keep=False):
+    count = math.prod(x.shape[d] for d in dims)
+    wide = g.convert(x, "f32") if x.type in ("f16", "bf16") else x
+    return g.convert(g.div(g.sum(wide, dims, keep), count if count else math.nan), x.type)
+
+
+@row("mean")
+def mean(g, r, x, dims=None, keep=False, dtype=None):
+    if isinstance(dims, torch.dtype):
+        dims = None
+    return mean_of(g, g.convert(x, type_of(r)), dims_of(x, dims), keep)
+
+
+@row("prod")
+def prod(g, r, x, dims=None, keep=False, dtype=None):
+    if isinstance(dims, torch.dtype):
+        dims = None
+    return g.reduce("multiply", g.convert(x, type_of(r)), dims_of(x, dims), 1, bool(keep))
+
+
+def _extreme(least):
+    def lower(g, r, x, dims=None, keep=False):
+        return _pick(g, x, dims_of(x, dims), bool(keep), least)
+    return lower
+
+
+def _pick(g, x, dims, keep, least):
+    if x.type == "pred":
+        return g.reduce("and" if least else "or", x, dims, least, keep)
+    return (g.least if least else g.most)(x, dims, keep)
+
+
+ROWS["amax"], ROWS["amin"] = _extreme(False), _extreme(True)
+ROWS["max.default"], ROWS["min.default"] = _extreme(False), _extreme(True)
+
+
+def first_place(g, x, dim, least):
+    """(value, position) of the first of the greatest along dim, NaN before all."""
+    best = _pick(g, x, [dim], True, least)
+    hit = g.compare("EQ", x, best)
+    if is_float(x.type):
+        hit = g.either(hit, g.is_nan(x))
+    at = g.select(hit, g.iota(x.shape, dim, "s64"), g.scalar(x.shape[dim], "s64"))
+    return best, g.least(at, [dim], True)
+
+
+def _extreme_dim(least):
+    def lower(g, r, x, dim, keep=False):
+        if x.rank == 0:
+            return [x, g.scalar(0, "s64")]
+        return list(first_place(g, x, wrap(dim, x.rank), least))  # fit() drops the dimension
+    return lower
+
+
+ROWS["max.dim"], ROWS["min.dim"] = _extreme_dim(False), _extreme_dim(True)
+
+
+def _arg(least):
+    def lower(g, r, x, dim=None, keep=False):
+        if x.rank == 0:
+            return g.scalar(0, "s64")
+        if dim is None:
+            x, dim = g.reshape(x, [x.count]), 0
+        return first_place(g, x, wrap(dim, x.rank), least)[1]
+    return lower
+
+
+ROWS["argmax"], ROWS["argmin"] = _arg(False), _arg(True)
+
+
+@row("any")
+def any_(g, r, x, dims=None, keep=False):
+    return g.reduce("or", g.convert(x, "pred"), dims_of(x, dims), False, keep)
+
+
+@row("all")
+def all_(g, r, x, dims=None, keep=False):
+    return g.reduce("and", g.convert(x, "pred"), dims_of(x, dims), True, keep)
+
+
+def variance(g, x, dims, correction, keep):
+    """(variance, mean), of real numbers."""
+    if is_complex(x.type):
+        raise Unsupported("the variance of complex numbers")
+    wide = g.convert(x, "f32") if x.type in ("f16", "bf16") else x
+    mean = mean_of(g, wide, dims, True)
+    away = g.sub(wide, mean)
+    count = math.prod(x.shape[d] for d in dims) - (1 if correction is None else correction)
+    total = g.sum(g.mul(away, away), dims, True)
+    total = g.div(total, max(count, 0)) if count > 0 else g.div(total, 0)
+    shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
+    if not keep:
+        shape = [n for d, n in enumerate(x.shape) if d not in dims]
+    return [g.convert(g.reshape(v, shape), x.type) for v in (total, mean)]
+
+
+@row("var.correction")
+def var(g, r, x, dims=None, correction=None, keepdim=False):
+    return variance(g, x, dims_of(x, dims), correction, keepdim)[0]
+
+
+@row("prims.var")
+def prims_var(g, r, x, dims=None, correction=1, *rest):
+    return variance(g, x, dims_of(x, dims), correction, False)[0]
+
+
+@row("prims.sum")
+def prims_sum(g, r, x, dims=None, *rest):
+    return wide_sum(g, g.convert(x, type_of(r)), dims_of(x, dims))
+
+
+@row("std.correction")
+def std(g, r, x, dims=None, correction=None, keepdim=False):
+    return g.unary("sqrt", variance(g, x, dims_of(x, dims), correction, keepdim)[0])
+
+
+@row("var_mean.correction")
+def var_mean(g, r, x, dims=None, correction=None, keepdim=False):
+    return variance(g, x, dims_of(x, dims), correction, keepdim)
+
+
+@row("_softmax")
+def softmax(g, r, x, dim, *rest):
+    x = g.convert(x, type_of(r))
+    if x.rank == 0 or x.count == 0:
+        return g.full(r.shape, 1, x.type)
+    dims = [wrap(dim, x.rank)]
+    wide = g.convert(x, "f32") if x.type in ("f16", "bf16") else x
+    e = g.unary("exponential", g.sub(wide, g.most(wide, dims, True)))
+    return g.div(e, g.sum(e, dims, True))
+
+
+@row("_log_softmax")
+def log_softmax(g, r, x, dim, *rest):
+    x = g.convert(x, type_of(r))
+    if x.rank == 0 or x.count == 0:
+        return g.full(r.shape, 0, x.type)
+    dims = [wrap(dim, x.rank)]
+    wide = g.convert(x, "f32") if x.type in ("f16", "bf16") else x
+    low = g.sub(wide, g.most(wide, dims, True))
+    return g.sub(low, g.unary("log", g.sum(g.unary("exponential", low), dims, True)))
+
+
+# ---- running sums ----
+
+def running(g, x, dim, op, start):
+    """By doubling: log2(n) steps."""
+    n, step = x.shape[dim], 1
+    while step < n:
+        low = [0] * x.rank
+        high = [0] * x.rank
+        low[dim], high[dim] = step, -step
+        x = g.binary(op, x, g.pad(x, start, low, high))
+        step *= 2
+    return x
+
+
+@row("cumsum")
+def cumsum(g, r, x, dim, dtype=None):
+    x = g.convert(x, type_of(r))
+    if x.rank == 0 or x.count == 0:
+        return x
+    dim, n = wrap(dim, x.rank), x.shape[wrap(dim, x.rank)]
+    if not is_float(x.type) or n > 1 << 12:
+        return running(g, x, dim, "add", 0)
+    low, size = [0] * x.rank, [1] * x.rank
+    low[dim], size[dim] = n - 1, n
+    window = "x".join(map(str, size)) + " pad=" + "x".join(f"{one}_0" for one in low)
+    return g.add("reduce-window", x.type, x.shape, [x, g.scalar(0, x.type)],
+                 f"window={{size={window}}}, to_apply={g.combiner('add', x.type)}")
+
+
+@row("cumprod")
+def cumprod(g, r, x, dim, dtype=None):
+    x = g.convert(x, type_of(r))
+    return running(g, x, wrap(dim, x.rank), "multiply", 1) if x.rank and x.count else x
+
+
+@row("logcumsumexp")
+def logcumsumexp(g, r, x, dim):
+    if x.rank == 0 or x.count == 0:
+        return x
+    dim, step = wrap(dim, x.rank), 1
+    while step < x.shape[dim]:
+        low, high = [0] * x.rank, [0] * x.rank
+        low[dim], high[dim] = step, -step
+        other = g.pad(x, -math.inf, low, high)
+        most, least = g.max(x, other), g.min(x, other)
+        rest = g.unary("log-plus-one", g.unary("exponential", g.sub(least, most)))
+        x = g.select(g.compare("EQ", least, -math.inf), most,
+                     g.select(g.compare("EQ", least, math.inf), most, g.add_(most, rest)))
+        step *= 2
+    return x
+
+
+def _running_pick(least):
+    def lower(g, r, x, dim):
+        if x.rank == 0 or x.count == 0:
+            return [x, g.full(x.shape, 0, "s64")]
+        dim = wrap(dim, x.rank)
+        at, step = g.iota(x.shape, dim, "s64"), 1
+        while step < x.shape[dim]:
+            low, high = [0] * x.rank, [0] * x.rank
+            low[dim], high[dim] = step, -step
+            other = g.pad(x, highest(x.type) if least else lowest(x.type), low, high)
+            place = g.pad(at, -1, low, high)
+            old = g.compare("LT" if least else "GT", other, x)
+            if is_float(x.type):
+                old = g.both(g.either(old, g.is_nan(other)), g.no(g.is_nan(x)))
+            old = g.both(old, g.compare("GE", place, 0))
+            x, at = g.select(old, other, x), g.select(old, place, at)
+            step *= 2
+        return [x, at]
+    return lower
+
+
+ROWS["cummax"], ROWS["cummin"] = _running_pick(False), _running_pick(True)
+
+
+# ---- order ----
+
+def sorted_with_places(g, x, dim, descending, type="s64"):
+    """Stable; NaN is the greatest, as torch has it."""
+    which = "compare(a0, a1)"
+    scalars = [(x.type, ()), (x.type, ()), (type, ()), (type, ())]
+    way = "GT" if descending else "LT"
+    if x.type == "pred":
+        less = ["c0 = s32[] convert(a0)", "c1 = s32[] convert(a1)"]
+        helper = g.helper(less, f"r = pred[] compare(c0, c1), direction={way}", scalars)
+    elif is_float(x.type):
+        nan = "a1" if not descending else "a0"
+        other = "a0" if not descending else "a1"
+        lines = [f"l = pred[] {which}, direction={way}",
+                 f"n = pred[] compare({nan}, {nan}), direction=NE",
+                 f"o = pred[] compare({other}, {other}), direction=EQ",
+                 "b = pred[] and(n, o)"]
+        helper = g.helper(lines, "r = pred[] or(l, b)", scalars)
+    else:
+        helper = g.helper([], f"r = pred[] {which}, direction={way}", scalars)
+    places = g.iota(x.shape, dim, type)
+    return g.add_tuple("sort", [(x.type, x.shape), (type, x.shape)], [x, places],
+                       f"dimensions={{{dim}}}, is_stable=true, to_apply={helper}")
+
+
+@row("sort.default")
+def sort(g, r, x, dim=-1, descending=False):
+    if x.rank == 0:
+        return [x, g.scalar(0, "s64")]
+    return sorted_with_places(g, x, wrap(dim, x.rank), descending)
+
+
+@row("sort.stable")
+def sort_stable(g, r, x, stable=None, dim=-1, descending=False):
+    return sort(g, r, x, dim, descending)
+
+
+@row("topk")
+def topk(g, r, x, k, dim=-1, largest=True, sorted=True):
+    if x.rank == 0:
+        return [x, g.scalar(0, "s64")] if k else [g.full([0], 0, x.type)] * 2
+    dim = wrap(dim, x.rank)
+    return [g.slice_dim(v, dim, 0, k) for v in sorted_with_places(g, x, dim, largest)]
+
+
+@row("kthvalue")
+def kthvalue(g, r, x, k, dim=-1, keep=False):
+    if x.rank == 0:
+        return [x, g.scalar(0, "s64")]
+    dim = wrap(dim, x.rank)
+    return [g.slice_dim(v, dim, k - 1, k) for v in sorted_with_places(g, x, dim, False)]
+
+
+def _median(g, x, dim, ignores_nan):
+    value, place = sorted_with_places(g, x, dim, False)
+    n = x.shape[dim]
+    if not is_float(x.type):
+        return [g.slice_dim(v, dim, (n - 1) // 2, (n - 1) // 2 + 1) for v in (value, place)]
+    there = g.sum(g.convert(g.no(g.is_nan(value)), "s64"), [dim], True)
+    if ignores_nan:
+        at = g.div(g.max(g.sub(there, 1), 0), 2)
+    else:  # the first NaN, if there is one
+        at = g.select(g.compare("LT", there, n), there, g.scalar((n - 1) // 2, "s64"))
+    here = g.compare("EQ", g.iota(x.shape, dim, "s64"), at)
+    hit = g.select(here, place, g.scalar(0, "s64"))
+    zero = g.full(x.shape, 0, x.type)
+    return [g.sum(g.select(here, value, zero), [dim], True), g.sum(hit, [dim], True)]
+
+
+def _median_row(ignores_nan):
+    def lower(g, r, x, dim=None, keep=False):
+        single = dim is None
+        if x.count == 0:
+            raise Unsupported("the median of nothing")
+        if single or x.rank == 0:
+            x, dim = g.reshape(x, [x.count]), 0
+        both = _median(g, x, wrap(dim, x.rank), ignores_nan)
+        return both[0] if single else both
+    return lower
+
+
+for _name in ("median.default", "median.dim"):
+    ROWS[_name] = _median_row(False)
+for _name in ("nanmedian.default", "nanmedian.dim"):
+    ROWS[_name] = _median_row(True)

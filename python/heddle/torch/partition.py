@@ -1,0 +1,106 @@
+"""What of a graph becomes programs, and what runs as PyTorch runs it."""
+import collections
+import operator
+import warnings
+
+import torch
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from . import explanation
+from .program import Part, is_number, lower_node, placeholder_value, values_of
+from .lower import Graph, Unsupported
+
+
+def find_unsupported(gm):
+    """{node: why} of the operators without a form in HLO, tried one by one."""
+    graph, env, reasons = Graph(), {}, {}
+    bindings = None  # hints
+    for node in gm.graph.nodes:
+        if node.op in ("placeholder", "get_attr"):
+            env[node] = placeholder_value(graph, node, bindings, gm)
+        elif node.op == "call_function":
+            try:
+                env[node] = lower_node(graph, node, env, bindings)
+            except Unsupported as why:
+                reasons[node] = str(why)
+            except Exception as error:  # a row that was given what it does not expect
+                reasons[node] = f"{type(error).__name__}: {error}"
+            if node in reasons:
+                env[node] = values_of(graph, node, bindings)
+    return reasons
+
+
+class _Support(OperatorSupportBase):
+    def __init__(self, reasons):
+        self.reasons = reasons
+
+    def is_node_supported(self, submodules, node):
+        if node.op != "call_function" or node in self.reasons:
+            return False
+        # A part of a tuple stays with what makes the tuple.
+        return node.target is not operator.getitem or self.is_node_supported(
+            submodules, node.args[0])
+
+
+def source_line(node):
+    """Where in the user's code an operator comes from, or None."""
+    trace = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines()]
+    files = [line for line in trace if line.startswith("File ")]
+    return files[-1] if files else None
+
+
+def tell(reasons):
+    """One warning: operators, how many of each, where the first comes from."""
+    counts = collections.Counter(str(node.target) for node in reasons)
+    parts = []
+    for name, count in counts.most_common():
+        first = next(node for node in reasons if str(node.target) == name)
+        line = source_line(first)
+        why = "" if reasons[first] == "no row" else f": {reasons[first]}"
+        parts.append(f"{name} ({count}{'' if line is None else ', ' + line}{why})")
+    warnings.warn("heddle: these operators run as PyTorch runs them: " + "; ".join(parts),
+                  stacklevel=2)
+
+
+def _static_names(gm, kind):
+    """Placeholders that hold parameters and buffers which no gradient goes to."""
+    context = torch._guards.TracingContext.try_get()
+    metadata = context.fw_metadata if context is not None else None
+    if kind != "inference" or metadata is None:
+        return set()
+    inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    return {inputs[i].name for i in metadata.static_input_indices if i < len(inputs)}
+
+
+def compile_graph(gm, kind, options):
+    """A function of the graph's inputs that gives a list of its outputs."""
+    reasons = find_unsupported(gm)
+    static = _static_names(gm, kind)
+    operators = [n for n in gm.graph.nodes if n.op == "call_function"]
+    record = explanation.Record(kind, len(operators), {
+        str(node.target): (why, source_line(node)) for node, why in reasons.items()})
+    explanation.add(record)
+    if not reasons:
+        part = Part(gm, static, options, record)
+        return part if operators else gm.forward
+    tell(reasons)
+    partitioner = CapabilityBasedPartitioner(gm, _Support(reasons),
+                                             allows_single_node_partition=True)
+    whole = partitioner.fuse_partitions(partitioner.propose_partitions())
+    for node in whole.graph.nodes:
+        if node.op != "call_module":
+            continue
+        inside = getattr(whole, node.target)
+        inner = [n for n in inside.graph.nodes if n.op == "placeholder"]
+        # Numbers and views alone are not worth a program.
+        if all(is_number(n) for n in inside.graph.nodes if n.op == "call_function"):
+            continue
+        held = {p.name for p, given in zip(inner, node.args)
+                if given.op == "placeholder" and given.name in static}
+        part = Part(inside, held, options, record)
+        inside.forward = part
+    return whole.forward
+
+
+__all__ = ["compile_graph", "find_unsupported", "source_line"]

@@ -1,0 +1,374 @@
+"""A part of a graph as programs: lowered and compiled for the sizes that come."""
+import operator
+import warnings
+
+import sympy
+import torch
+
+import heddle
+
+from .lower import TYPES, Graph, Unsupported, Value
+from .table import lower
+
+# Programs of one part, for other sizes each; the one that ran longest ago goes.
+KEPT = 64
+# As often parameters may change before they become inputs.
+_MOST_MOVES = 2
+# So many programs of a part have parameters as constants, each in its own packing; those for
+# further sizes take them as inputs, and share their memory.
+_PACKED = 3
+
+
+# ---- numbers: sizes are expressions of symbols where shapes are dynamic ----
+
+def concrete(value, bindings):
+    """An int, float or bool of a symbolic one; bindings None: its hint."""
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        expression = value.node.expr
+        if bindings is not None:
+            expression = expression.xreplace(bindings)
+            if expression.free_symbols:
+                raise Unsupported(f"a size that data decides ({value})")
+        elif value.node.hint is not None:
+            return value.node.hint
+        else:
+            raise Unsupported(f"a size that data decides ({value})")
+        kind = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}[type(value)]
+        return kind(expression)
+    return value
+
+
+def sizes(values, bindings):
+    return tuple(concrete(value, bindings) for value in values)
+
+
+def is_number(node):
+    value = node.meta.get("val")
+    return isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+def meta_of(value, bindings):
+    """What tracing knows of a result, with sizes that are numbers; it has no memory."""
+    if isinstance(value, (list, tuple)):
+        return [meta_of(one, bindings) for one in value]
+    if not isinstance(value, torch.Tensor):
+        return concrete(value, bindings)
+    if value.device.type != "cpu" or value.layout != torch.strided:
+        raise Unsupported(f"a tensor on {value.device}, {value.layout}")
+    return torch.empty_strided(sizes(value.shape, bindings), sizes(value.stride(), bindings),
+                               dtype=value.dtype, device="meta")
+
+
+# ---- lowering ----
+
+def dense_order(shape, strides):
+    """The dimensions in the order of memory, or None: there are gaps or overlaps in it."""
+    order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
+    expected = 1
+    for d in reversed(order):
+        if shape[d] != 1:
+            if strides[d] != expected:
+                return None
+            expected *= shape[d]
+    return order
+
+
+def order_of(value, bindings):
+    """The dimensions in the order of memory, where they are dense there; else as they are."""
+    shape, strides = sizes(value.shape, bindings), sizes(value.stride(), bindings)
+    return dense_order(shape, strides) or list(range(len(shape)))
+
+
+def _parameter(graph, value, bindings):
+    if not isinstance(value, torch.Tensor):
+        return concrete(value, bindings)
+    if value.device.type != "cpu" or value.layout != torch.strided or value.dtype not in TYPES:
+        return value  # whoever reads it is not supported
+    order = order_of(value, bindings)
+    shape = sizes(value.shape, bindings)
+    type = TYPES[value.dtype]
+    x = graph.parameter("s16" if type == "bf16" else type, [shape[d] for d in order])
+    x = graph.bitcast(x, type)
+    return graph.transpose(x, [order.index(d) for d in range(len(order))])
+
+
+def placeholder_value(graph, node, bindings, gm):
+    value = node.meta.get("val")
+    if node.op == "get_attr":
+        value = getattr(gm, node.target)
+    return _parameter(graph, value, bindings)
+
+
+def values_of(graph, node, bindings):
+    """Values for results of which nothing is known but their types."""
+    def of(value):
+        if isinstance(value, (list, tuple)):
+            return [of(one) for one in value]
+        try:
+            return _parameter(graph, value, bindings)
+        except Unsupported:
+            return value
+    return of(node.meta.get("val"))
+
+
+def _argument(value, env, bindings):
+    if isinstance(value, torch.fx.Node):
+        value = env[value]
+        if isinstance(value, torch.Tensor):
+            raise Unsupported(f"a tensor of {value.dtype} on {value.device}")
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_argument(one, env, bindings) for one in value]
+    if isinstance(value, slice):
+        raise Unsupported("a slice")
+    return concrete(value, bindings)
+
+
+def lower_node(graph, node, env, bindings):
+    """What a node gives: Values and numbers."""
+    if is_number(node):
+        return concrete(node.meta["val"], bindings)
+    if node.target is operator.getitem:
+        return env[node.args[0]][node.args[1]]
+    if not isinstance(node.target, torch._ops.OpOverload):
+        raise Unsupported("no row")
+    if "val" not in node.meta:
+        raise Unsupported("nothing is known of its result")
+    args = [_argument(value, env, bindings) for value in node.args]
+    kwargs = {name: _argument(value, env, bindings) for name, value in node.kwargs.items()}
+    return lower(graph, node.target, meta_of(node.meta["val"], bindings), args, kwargs)
+
+
+# ---- programs ----
+
+class _Sizes(torch.fx.Interpreter):
+    """Runs a graph on tensors without memory, and keeps what comes out of each node."""
+
+    def run_node(self, node):
+        value = super().run_node(node)
+        node.meta = {**node.meta, "val": value}
+        return value
+
+
+def specialised(gm, args):
+    """The graph with the sizes that it has for these arguments."""
+    copied = torch.fx.GraphModule(gm, copy_graph(gm))
+    with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        fakes = [mode.from_tensor(arg.detach(), static_shapes=True)
+                 if isinstance(arg, torch.Tensor) else arg for arg in args]
+        _Sizes(copied).run(*fakes)
+    return copied
+
+
+def copy_graph(gm):
+    graph = torch.fx.Graph()
+    output = graph.graph_copy(gm.graph, {})
+    graph.output(output)
+    return graph
+
+
+class _Input:
+    """How a tensor is handed over."""
+
+    def __init__(self, node, bindings):
+        value = node.meta["val"]
+        self.order = order_of(value, bindings)
+        self.plain = self.order == list(range(len(self.order)))
+        self.is_bf16 = value.dtype == torch.bfloat16
+
+    def array(self, tensor):
+        """An array of the tensor's memory, or of a dense copy."""
+        tensor = tensor.detach()
+        if tensor.is_conj():
+            tensor = tensor.resolve_conj()
+        if tensor.is_neg():
+            tensor = tensor.resolve_neg()
+        if not self.plain:
+            tensor = tensor.permute(self.order)
+        if not tensor.is_contiguous():
+            tensor = tensor.contiguous()
+        return (tensor.view(torch.int16) if self.is_bf16 else tensor).numpy()
+
+
+class _Output:
+    """How an array becomes the tensor that the graph says."""
+
+    def __init__(self, value, bindings):
+        self.shape = sizes(value.shape, bindings)
+        self.strides = sizes(value.stride(), bindings)
+        self.order = order_of(value, bindings)
+        plain = torch.empty(self.shape, device="meta").stride() == self.strides
+        # "plain": as it comes; "view": other strides of the same memory; "copy": with gaps.
+        self.way = "plain" if plain else "view"
+        if not plain and dense_order(self.shape, self.strides) is None:
+            self.way = "plain" if 0 in self.strides else "copy"
+        self.is_bf16 = value.dtype == torch.bfloat16
+
+    def value(self, graph, x):
+        if self.way == "view":
+            x = graph.transpose(x, self.order)
+        return graph.bitcast(x, "s16") if self.is_bf16 else x
+
+    def tensor(self, array):
+        tensor = torch.from_numpy(array)
+        if self.is_bf16:
+            tensor = tensor.view(torch.bfloat16)
+        if self.way == "plain":
+            return tensor
+        if self.way == "view":
+            return tensor.as_strided(self.shape, self.strides)
+        return torch.empty_strided(self.shape, self.strides, dtype=tensor.dtype).copy_(tensor)
+
+
+class Program:
+    """A part for given sizes: its session, and how tensors go in and out."""
+
+    def __init__(self, gm, bindings, constants, options):
+        graph, env = Graph(), {}
+        self.inputs = []   # (position among the arguments, _Input) of those that are fed
+        fixed = {}
+        position = -1
+        for node in gm.graph.nodes:
+            if node.op == "placeholder":
+                position += 1
+                if not node.users:
+                    continue
+                number = len(graph.inputs)
+                env[node] = placeholder_value(graph, node, bindings, gm)
+                if len(graph.inputs) > number:
+                    if position in constants:
+                        fixed[f"arg{number}"] = _Input(node, bindings).array(constants[position])
+                    else:
+                        self.inputs.append((position, _Input(node, bindings)))
+            elif node.op == "get_attr":
+                number = len(graph.inputs)
+                env[node] = placeholder_value(graph, node, bindings, gm)
+                fixed[f"arg{number}"] = _attribute(gm, node, bindings)
+            elif node.op == "call_function":
+                env[node] = lower_node(graph, node, env, bindings)
+            elif node.op == "output":
+                self._take_outputs(graph, node, env, bindings)
+        self.text = graph.text(self._values)
+        self.session = None
+        if self._values:
+            self.session = heddle.Session(self.text.encode(), fix=fixed, **options)
+        del self._values
+
+    def _take_outputs(self, graph, node, env, bindings):
+        wanted = node.args[0]
+        self.single = not isinstance(wanted, (list, tuple))
+        self._values = []
+        self.outputs = []  # each (None, a number), or (number of the result, _Output)
+        for one in [wanted] if self.single else wanted:
+            x = env[one] if isinstance(one, torch.fx.Node) else one
+            if not isinstance(x, Value):
+                self.outputs.append((None, concrete(x, bindings)))
+                continue
+            output = _Output(one.meta["val"], bindings)
+            x = output.value(graph, x)
+            self.outputs.append((len(self._values), output))
+            self._values.append(x)
+
+    def __call__(self, args):
+        results = []
+        if self.session is not None:
+            results = self.session.run(None, [how.array(args[i]) for i, how in self.inputs])
+        outputs = [how if number is None else how.tensor(results[number])
+                   for number, how in self.outputs]
+        return outputs[0] if self.single else outputs
+
+
+def _attribute(gm, node, bindings):
+    value = getattr(gm, node.target)
+    holder = torch.fx.Graph().placeholder("x")
+    holder.meta["val"] = value
+    return _Input(holder, bindings).array(value)
+
+
+class Part:
+    """A graph all of whose operators have a row: programs by sizes, made when these first come."""
+
+    def __init__(self, gm, static, options, record):
+        self.gm, self.options, self.record = gm, options, record
+        self.programs = {}
+        self.eager = False
+        self.moves = 0
+        inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
+        self.static = [i for i, node in enumerate(inputs) if node.name in static and node.users]
+        self.marks, self.held = None, []
+        self.symbolic = []  # (position, dimension or None, expression)
+        for i, node in enumerate(inputs):
+            value = node.meta.get("val")
+            if isinstance(value, (torch.SymInt, torch.SymFloat)):
+                self.symbolic.append((i, None, value.node.expr))
+            elif isinstance(value, torch.Tensor):
+                self.symbolic += [(i, d, size.node.expr) for d, size in enumerate(value.shape)
+                                  if isinstance(size, torch.SymInt)]
+
+    def _moved(self, args):
+        """Whether a tensor that is a constant of the programs is another one, or was written."""
+        marks = [(args[i].data_ptr(), args[i]._version) for i in self.static]
+        if marks == self.marks:
+            return
+        if self.marks is not None:
+            self.programs.clear()
+            self.moves += 1
+        self.marks = marks
+        self.held = [args[i] for i in self.static]  # no other tensor gets their memory
+        if self.moves >= _MOST_MOVES:
+            self.static, self.marks, self.held = [], [], []
+
+    def _bindings(self, extents):
+        bindings = {}
+        for (_, _, expression), extent in zip(self.symbolic, extents):
+            bindings[expression] = sympy.sympify(extent)
+        return bindings
+
+    def __call__(self, *args):
+        if self.eager:
+            return self._run_eagerly(args)
+        if self.static:
+            if self.marks is None and any(args[i].is_inference() for i in self.static):
+                self.static = [i for i in self.static if not args[i].is_inference()]
+            self._moved(args)
+        extents = tuple(args[i] if d is None else args[i].shape[d] for i, d, _ in self.symbolic)
+        program = self.programs.get(extents)
+        if program is None:
+            program = self._make(extents, args)
+            if program is None:
+                return self._run_eagerly(args)
+        return program(args)
+
+    def _make(self, extents, args):
+        constants = {i: args[i] for i in self.static} if len(self.programs) < _PACKED else {}
+        try:
+            program = self._lowered(extents, args, constants)
+        except heddle.Cancelled:
+            raise
+        except (Unsupported, heddle.Error) as error:
+            warnings.warn(f"heddle: a graph runs as PyTorch runs it: {error}", stacklevel=2)
+            self.record.parts.append((0, extents, f"PyTorch: {error}"))
+            self.eager = True
+            return None
+        while len(self.programs) >= KEPT:
+            del self.programs[next(iter(self.programs))]
+        self.programs[extents] = program
+        count = sum(node.op == "call_function" for node in self.gm.graph.nodes)
+        note = "no kernels"
+        if program.session is not None:
+            info = program.session.info
+            note = f"{info['kernels']} kernels, compiled in {info['compile_ms']:.0f} ms"
+        self.record.parts.append((count, extents, note))
+        return program
+
+    def _lowered(self, extents, args, constants):
+        if not self.symbolic:
+            return Program(self.gm, {}, constants, self.options)
+        try:
+            return Program(self.gm, self._bindings(extents), constants, self.options)
+        except Unsupported:  # a size that does not follow from those of the arguments by name
+            gm = specialised(self.gm, args)
+            return Program(gm, {}, constants, self.options)
+
+    def _run_eagerly(self, args):
+        return type(self.gm).forward(self.gm, *args)
