@@ -263,14 +263,9 @@ class Trimming {
       // Memory of one number of the extent, taken apart into numbers of the group, if it can be.
       const int64_t numbers = shape.dim(d) / symbols_[static_cast<size_t>(s)].bound;
       const auto found = making->times.find(number_class);
-      int64_t each = found == making->times.end() ? 1 : found->second;
-      // The batch stands right inside of it, or is merged with it.
-      int64_t inside = numbers;
-      for (int64_t e = d + 1; e < shape.rank() && inside < each; ++e) inside *= shape.dim(e);
-      if (inside != each) each = 1;
+      const int64_t each = found == making->times.end() ? 1 : found->second;
       const int64_t counted = outer == making->fusion ? counted_on(outer, leaf, d) : 1;
-      digits.push_back(
-          {stride * numbers / each, group_of(s, number_class, each, making), counted});
+      digits.push_back({stride * numbers / each, group_of(s, number_class, each, making), counted});
       dims.push_back(d);
     }
     if (!digits.empty() && elems != shape.elems())
@@ -280,10 +275,34 @@ class Trimming {
       result.refused = Decision::no("trim-form", "an array with a layout of its own");
   }
 
+  // Classes of which an array has other dimensions inside than what is merged: they are counted by
+  // the extent's own numbers, in all arrays.
+  void drop_split(const Instr* inner, size_t inner_leaf, const Instr* outer, size_t leaf,
+                  Making* making) const {
+    const tensor::Shape shape = leaves_of(outer)[leaf];
+    for (int64_t d = 0; shape.is_array() && d < shape.rank(); ++d) {
+      const int s = classes_.symbol_of(outer, d, leaf);
+      const auto found = making->times.find(making->local.of(inner, d, inner_leaf));
+      if (s < 0 || found == making->times.end()) continue;
+      // The batch stands right inside of it, or is merged with it.
+      int64_t inside = shape.dim(d) / symbols_[static_cast<size_t>(s)].bound;
+      for (int64_t e = d + 1; e < shape.rank() && inside < found->second; ++e)
+        if (classes_.symbol_of(outer, e, leaf) < 0)
+          inside *= shape.dim(e);
+        else if (shape.dim(e) != 1)
+          break;
+      if (inside != found->second) making->times.erase(found);
+    }
+  }
+
   Request make_request(const Instr* fusion, const hlo::DimClasses& local,
                        const kernel::Kernel& kernel) const {
     const hlo::Computation& computation = *fusion->called().at(0);
     Making making{fusion, local, kernel, numbers_of(fusion, local), cut_in(computation, local)};
+    for (size_t i = 0; i < fusion->operands().size(); ++i)
+      drop_split(computation.parameters()[i], 0, fusion->operand(i), 0, &making);
+    for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf)
+      drop_split(computation.root(), leaf, fusion, leaf, &making);
     for (size_t i = 0; i < fusion->operands().size(); ++i)
       add_array(computation.parameters()[i], 0, fusion->operand(i), 0, &making);
     for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf)
@@ -380,7 +399,8 @@ class Trimming {
       for (const auto& [global, d] : request.whole) {
         if (global != number) continue;
         const auto symbol = static_cast<size_t>(classes_.symbol_of(operand, d));
-        count_on(operand, 0, d, request.refused ? counted_results(fusion, -1) : symbols_[symbol].bound);
+        count_on(operand, 0, d,
+                 request.refused ? counted_results(fusion, -1) : symbols_[symbol].bound);
       }
     };
     const hlo::Computation& computation = *fusion->called().at(0);

@@ -123,6 +123,8 @@ TEST(OnnxReduce, AxesAreAttributesThenInputs) {
   EXPECT_EQ(count(one("ReduceSum", {{"2"}}, {attr("noop_with_empty_axes", int64_t{1})}, {}, 13),
                   Opcode::reduce),
             0);
+  EXPECT_THAT(refusal("ReduceMax", {{"2", "3"}}, {}, {{0}}, 13),
+              HasSubstr("at opset 13 they are the attribute `axes`, an input from 18 on"));
   EXPECT_THAT(refusal("ReduceSum", {{"2", "3"}}, {}, {{0, -2}}, 13),
               HasSubstr("name a dimension twice"));
   EXPECT_THAT(refusal("ReduceSum", {{"2", "3"}}, {}, {{2}}, 13),

@@ -22,6 +22,9 @@ Reduction read_reduction(Op& op, int64_t input_since) {
   if (op.opset() >= input_since) {
     if (op.has(1)) axes = op.known_ints(1, "axes");
   } else {
+    if (op.has(1))
+      op.fail("axes as an input; at opset {} they are the attribute `axes`, an input from {} on",
+              op.opset(), input_since);
     axes = op.ints_attr("axes");
   }
   const int64_t rank = op.rank(0);
