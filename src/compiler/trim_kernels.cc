@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/padding_mask.h"
 #include "compiler/passes.h"
 #include "hlo/dim_classes.h"
 #include "kernel/text.h"
@@ -357,36 +358,6 @@ class Trimming {
     return result;
   }
 
-  // Whether a value says where the padding begins: the place compared with the extent. It may come
-  // from another kernel.
-  bool is_inside(const Instr* value, const Instr* fusion) const {
-    while (value->is(Opcode::broadcast) || value->is(Opcode::reshape)) value = value->operand(0);
-    if (value->is(Opcode::get_tuple_element) && value->operand(0)->is(Opcode::fusion)) {
-      const Instr *maker = value->operand(0), *root = maker->called().at(0)->root();
-      return root->is(Opcode::tuple) &&
-             is_inside(root->operand(static_cast<size_t>(value->tuple_index())), maker);
-    }
-    if (value->is(Opcode::fusion) && !value->shape().is_tuple())
-      return is_inside(value->called().at(0)->root(), value);
-    if (value->is(Opcode::parameter) && fusion && value->parent() == fusion->called().at(0) &&
-        fusion->parent() == entry_)
-      return is_inside(fusion->operand(static_cast<size_t>(value->parameter_number())), nullptr);
-    if (!value->is(Opcode::compare) ||
-        value->attrs_as<hlo::CompareAttrs>().direction != hlo::Direction::lt)
-      return false;
-    const Instr *place = value->operand(0), *limit = value->operand(1);
-    while (place->is(Opcode::broadcast) || place->is(Opcode::reshape)) place = place->operand(0);
-    while (limit->is(Opcode::broadcast) || limit->is(Opcode::reshape) ||
-           limit->is(Opcode::multiply))
-      limit = limit->operand(0);
-    return place->is(Opcode::iota) && limit->is(Opcode::parameter) && limit->shape().is_scalar();
-  }
-
-  // A select by where the padding begins: what it masks may be anything there.
-  bool is_mask(const Instr* select, const Instr* fusion) const {
-    return select->is(Opcode::select) && is_inside(select->operand(0), fusion);
-  }
-
   // The inputs whose padding the kernel's reductions read, or that it hands on to where it is
   // counted on: `reads` of them, by digit. What is counted on of the results is counted on of what
   // is read whole; all of it where the kernel may reduce it.
@@ -425,7 +396,7 @@ class Trimming {
     while (!open.empty()) {
       const Instr* instr = open.back();
       open.pop_back();
-      if (is_mask(instr, fusion)) {
+      if (is_padding_mask(instr, fusion, *entry_)) {
         visit(instr->operand(0));
         continue;
       }
