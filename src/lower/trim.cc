@@ -434,16 +434,15 @@ class Trimmer {
 
 // The attempt to trim a kernel for some groups; `reads` as in Trim. Refused for group `at`; -1: for
 // any.
-Decision attempt(Kernel* kernel, const TrimRequest& request, Trim* result, int* at) {
+Decision attempt(Kernel* kernel, const TrimRequest& request,
+                 const std::vector<std::vector<TrimDigit>>& left, Trim* result, int* at) {
   Facts facts;
-  Decision done = find_facts(*kernel, request, &facts, at);
+  Decision done = find_facts(*kernel, request, left, &facts, at);
   if (!done) return done;
   Kernel trimmed = *kernel;
   const std::vector<int64_t> counted = counted_on(result->request);
-  const bool reduces_all = std::any_of(
-      result->left.begin(), result->left.end(),
-      [&](const auto& left) { return request.groups[static_cast<size_t>(left.first)].reduced; });
-  Trimmer trimmer(&trimmed, request, counted, reduces_all, std::move(facts));
+  // Groups are left where they are reduced.
+  Trimmer trimmer(&trimmed, request, counted, !result->left.empty(), std::move(facts));
   done = trimmer.run();
   *at = trimmer.refused_at();
   if (!done) return done;
@@ -451,13 +450,10 @@ Decision attempt(Kernel* kernel, const TrimRequest& request, Trim* result, int* 
     return Decision::no("trim-form", "lanes that work together may not stop alone");
   *kernel = std::move(trimmed);
   for (size_t b = 0; b < result->request.globals.size(); ++b)
-    for (const TrimDigit& digit : result->request.globals[b]) {
-      const TrimGroup& group = result->request.groups[static_cast<size_t>(digit.group)];
+    for (const TrimDigit& digit : result->request.globals[b])
       result->reads[b].push_back(result->left.count(digit.group) == 0
                                      ? trimmer.reads(b, digit.group)
-                                 : group.reduced ? group.bound
-                                                 : counted[static_cast<size_t>(digit.group)]);
-    }
+                                     : request.groups[static_cast<size_t>(digit.group)].bound);
   return done;
 }
 
@@ -468,13 +464,17 @@ Decision trim_to(Kernel* kernel, Trim* wanted) {
   for (const auto& digits : request.globals)
     for (const TrimDigit& digit : digits) groups.insert(digit.group);
   wanted->reads.assign(request.globals.size(), {});
+  std::vector<std::vector<TrimDigit>> left(request.globals.size());
   for (;;) {
     int at = -1;
-    Decision done = attempt(kernel, request, wanted, &at);
+    Decision done = attempt(kernel, request, left, wanted, &at);
     if (done || at < 0 || groups.size() == wanted->left.size() + 1) return done;
     wanted->left.emplace(at, std::move(done));
-    for (auto& digits : request.globals)
-      std::erase_if(digits, [&](const TrimDigit& digit) { return digit.group == at; });
+    for (size_t b = 0; b < left.size(); ++b)
+      std::erase_if(request.globals[b], [&](const TrimDigit& digit) {
+        if (digit.group == at) left[b].push_back(digit);
+        return digit.group == at;
+      });
   }
 }
 

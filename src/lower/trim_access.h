@@ -20,7 +20,7 @@ struct Touch {
   Linear index;  // of variables, in the order of their ids; empty where it is no such sum
   bool store = false;
   size_t place = 0;  // of its digits: scratch has others in each group of tasks
-  // Of scratch: groups of which variables of no group read all, as if it were another dimension.
+  // Of loads: groups of which variables of no group read all, as if it were another dimension.
   std::vector<int> whole;
 };
 

@@ -11,7 +11,9 @@ using kernel::Phase, kernel::VarId;
 
 class Finder {
  public:
-  Finder(const Kernel& kernel, const TrimRequest& request) : k_(kernel), request_(request) {}
+  Finder(const Kernel& kernel, const TrimRequest& request,
+         const std::vector<std::vector<TrimDigit>>& left)
+      : k_(kernel), request_(request), left_(left) {}
 
   Decision run() {
     Accesses found;
@@ -31,6 +33,8 @@ class Finder {
       }
       sort(&digits_[b]);
     }
+    for (const Touch& access : accesses_)
+      if (is_given(access.buffer.index())) mark_left(access);
     return find_facts() ? Decision::yes() : refused_;
   }
 
@@ -213,8 +217,23 @@ class Finder {
           !digits_[access.place].empty() && !give_up(access))
         return false;
     for (Touch& access : accesses_)
-      if (!is_given(access.buffer.index()) && !access.store) find_whole(&access);
+      if (!access.store) find_whole(&access);
     return join_parts();
+  }
+
+  bool moves_in(const Linear::Term& term, const Digit& digit) const {
+    return runs_through(term, {digit}) ||
+           (term.factor >= digit.stride && term.factor / digit.stride < digit.extent);
+  }
+
+  void mark_left(const Touch& access) {
+    for (const TrimDigit& one : left_[access.buffer.index()]) {
+      const int64_t bound = request_.groups[static_cast<size_t>(one.group)].bound;
+      const Digit digit{one.stride, bound, bound, one.group, {}, 0, false};
+      for (const Linear::Term& term : access.index.terms)
+        if (variables_[term.var.index()].extent != 1 && moves_in(term, digit))
+          variables_[term.var.index()].elsewhere = true;
+    }
   }
 
   void find_whole(Touch* access) const {
@@ -225,9 +244,7 @@ class Finder {
       const Variable& variable = variables_[term.var.index()];
       if (variable.extent == 1 || (variable.fact && !variable.elsewhere)) continue;
       for (const Digit& digit : digits_[access->place])
-        if (runs_through(term, {digit}) ||
-            (term.factor >= digit.stride && term.factor / digit.stride < digit.extent))
-          access->whole.push_back(digit.group);
+        if (moves_in(term, digit)) access->whole.push_back(digit.group);
     }
   }
 
@@ -404,6 +421,7 @@ class Finder {
 
   const Kernel& k_;
   const TrimRequest& request_;
+  const std::vector<std::vector<TrimDigit>>& left_;  // by given buffer
   std::vector<Variable> variables_;
   std::vector<std::vector<Digit>> digits_;  // by place, the outermost first
   std::map<PartKey, uint32_t> parts_;       // variables behind those of the kernel
@@ -416,8 +434,9 @@ class Finder {
 
 }  // namespace
 
-Decision find_facts(const Kernel& kernel, const TrimRequest& request, Facts* facts, int* at) {
-  Finder finder(kernel, request);
+Decision find_facts(const Kernel& kernel, const TrimRequest& request,
+                    const std::vector<std::vector<TrimDigit>>& left, Facts* facts, int* at) {
+  Finder finder(kernel, request, left);
   Decision done = finder.run();
   *at = finder.refused_at();
   if (done) *facts = finder.take();

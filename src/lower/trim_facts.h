@@ -24,7 +24,9 @@ struct Facts {
   std::vector<Touch> touches;       // of global and scratch buffers, in order
 };
 
-// No: see trim(). `at` is the group that it is refused for; -1: it is refused for any.
-Decision find_facts(const Kernel& kernel, const TrimRequest& request, Facts* facts, int* at);
+// No: see trim(). `at` is the group that it is refused for; -1: it is refused for any. `left`:
+// digits of groups that are not in the request, as loops over them run to the bound.
+Decision find_facts(const Kernel& kernel, const TrimRequest& request,
+                    const std::vector<std::vector<TrimDigit>>& left, Facts* facts, int* at);
 
 }  // namespace heddle::lower::trimming

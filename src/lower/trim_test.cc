@@ -179,6 +179,21 @@ TEST(Trim, WhatALeftSumReadsIsMadeWhole) {
     EXPECT_THAT(text, HasSubstr(part));
 }
 
+// Also of an input that belongs to another group, which the same variable reads.
+TEST(Trim, WhatALeftSumReadsIsCountedOnWhole) {
+  Trim wanted;
+  const std::string text =
+      trimmed_by("  buffer in0: f32[64] global in\n  buffer in1: f32[64] global in\n",
+                 "group {\nacc[0] = 0:f32\nserial b 21 { unrolled u 3 {\n"
+                 "acc[0] = acc[0] + in0[b*3 + u]*in1[b*3 + u]\n} }\nout0[64] = acc[0]\n"
+                 "serial j 64 { out0[j] = in1[j] }\n}\n",
+                 "extent n bound 64; in1 1; out0 1; extent n bound 64 reduced; in0 1", &wanted);
+  ASSERT_EQ(wanted.left.size(), 1u);
+  EXPECT_EQ(wanted.reads[0], std::vector<int64_t>{64});
+  EXPECT_EQ(wanted.reads[1], std::vector<int64_t>{64});
+  EXPECT_THAT(text, HasSubstr("serial b 21 {"));
+}
+
 // Rows of a batch and what is inside of it as one loop: it counts parts of the batch.
 TEST(Trim, LoopsThroughABatchStopAtItsEnd) {
   Trim wanted;
