@@ -43,11 +43,12 @@ class Trimmer {
   // `counted`: how far results are counted on, by group. `reduces_all`: the kernel reduces over a
   // group that it is not trimmed for.
   Trimmer(Kernel* kernel, const TrimRequest& request, std::vector<int64_t> counted,
-          bool reduces_all, Facts facts)
+          bool reduces_all, int64_t tasks, Facts facts)
       : k_(*kernel),
         request_(request),
         counted_(std::move(counted)),
         reduces_all_(reduces_all),
+        tasks_(tasks),
         variables_(std::move(facts.variables)),
         accesses_(std::move(facts.touches)) {}
 
@@ -401,7 +402,7 @@ class Trimmer {
     const std::vector<GridDim>& grid = group->grid;
     size_t first = 0;
     while (first < grid.size() && !is_shared(grid[first])) ++first;
-    Tasks tasks{first, 1, {}};
+    Tasks tasks{first, 1, tasks_, {}};
     for (size_t i = first; i < grid.size(); ++i) {
       tasks.most *= variables_[grid[i].var.index()].extent;
       tasks.trips.push_back(is_shared(grid[i])
@@ -421,6 +422,7 @@ class Trimmer {
   const TrimRequest& request_;
   std::vector<int64_t> counted_;
   bool reduces_all_;
+  int64_t tasks_;
   std::vector<Variable> variables_;
   std::vector<Touch> accesses_;
   std::map<uint32_t, uint32_t> parts_;  // a loop and the one inside, which writes its parts out
@@ -435,14 +437,15 @@ class Trimmer {
 // The attempt to trim a kernel for some groups; `reads` as in Trim. Refused for group `at`; -1: for
 // any.
 Decision attempt(Kernel* kernel, const TrimRequest& request,
-                 const std::vector<std::vector<TrimDigit>>& left, Trim* result, int* at) {
+                 const std::vector<std::vector<TrimDigit>>& left, int64_t tasks, Trim* result,
+                 int* at) {
   Facts facts;
   Decision done = find_facts(*kernel, request, left, &facts, at);
   if (!done) return done;
   Kernel trimmed = *kernel;
   const std::vector<int64_t> counted = counted_on(result->request);
   // Groups are left where they are reduced.
-  Trimmer trimmer(&trimmed, request, counted, !result->left.empty(), std::move(facts));
+  Trimmer trimmer(&trimmed, request, counted, !result->left.empty(), tasks, std::move(facts));
   done = trimmer.run();
   *at = trimmer.refused_at();
   if (!done) return done;
@@ -458,7 +461,7 @@ Decision attempt(Kernel* kernel, const TrimRequest& request,
 }
 
 // Loops over a group that cannot stop run to its bound; those over others do stop.
-Decision trim_to(Kernel* kernel, Trim* wanted) {
+Decision trim_to(Kernel* kernel, int64_t tasks, Trim* wanted) {
   TrimRequest request = wanted->request;
   std::set<int> groups;
   for (const auto& digits : request.globals)
@@ -467,7 +470,7 @@ Decision trim_to(Kernel* kernel, Trim* wanted) {
   std::vector<std::vector<TrimDigit>> left(request.globals.size());
   for (;;) {
     int at = -1;
-    Decision done = attempt(kernel, request, left, wanted, &at);
+    Decision done = attempt(kernel, request, left, tasks, wanted, &at);
     if (done || at < 0 || groups.size() == wanted->left.size() + 1) return done;
     wanted->left.emplace(at, std::move(done));
     for (size_t b = 0; b < left.size(); ++b)
@@ -484,7 +487,8 @@ Result<bool> trim(Kernel& kernel, const Context& context) {
   if (!context.trim) return false;
   Trim& wanted = *context.trim;
   const size_t before = kernel.exprs().size();
-  wanted.done = trim_to(&kernel, &wanted);
+  const int64_t tasks = context.target ? 4 * std::max<int64_t>(1, context.target->cores) : 64;
+  wanted.done = trim_to(&kernel, tasks, &wanted);
   return wanted.done && kernel.exprs().size() != before;
 }
 

@@ -11,6 +11,7 @@ namespace heddle::lower::trimming {
 struct Tasks {
   size_t first = 0;                   // of the group's grid dimensions
   int64_t most = 1;                   // how many numbers their loops have at the bounds
+  int64_t wanted = 64;                // enough for some each of the workers
   std::vector<kernel::ExprId> trips;  // of each, in a run; not below 0
 };
 
