@@ -1,6 +1,8 @@
 #include "options.h"
 
 #include <charconv>
+#include <type_traits>
+#include <variant>
 
 #include "error.h"
 #include "wire.h"
@@ -8,35 +10,39 @@
 namespace heddle::pjrt {
 namespace {
 
-using Text = const char* heddle_compile_options::*;
-using Number = int32_t heddle_compile_options::*;
+using Member = std::variant<const char * heddle_compile_options::*,
+                            int32_t heddle_compile_options::*, int64_t heddle_compile_options::*>;
 
-constexpr std::pair<std::string_view, Text> kTexts[] = {
-    {"device", &heddle_compile_options::device},
-    {"level", &heddle_compile_options::level},
-    {"fuse", &heddle_compile_options::fuse},
-    {"memory", &heddle_compile_options::memory},
-    {"numerics", &heddle_compile_options::numerics},
-    {"precision", &heddle_compile_options::precision},
-    {"library", &heddle_compile_options::library},
-    {"cache", &heddle_compile_options::cache},
-    {"dump", &heddle_compile_options::dump},
-    {"disable", &heddle_compile_options::disable},
-    {"order", &heddle_compile_options::order},
-    {"amp", &heddle_compile_options::amp},
-};
-constexpr std::pair<std::string_view, Number> kNumbers[] = {
-    {"threads", &heddle_compile_options::threads},
-    {"compile_threads", &heddle_compile_options::compile_threads},
+// A row of compiler/options.def for each.
+constexpr std::pair<std::string_view, Member> kOptions[] = {
+#define HEDDLE_CHOICE(part, Type, field, ...) {#field, &heddle_compile_options::field},
+#define HEDDLE_TEXT(part, Type, field, ...) {#field, &heddle_compile_options::field},
+#define HEDDLE_NUMBER(part, Type, field, ...) {#field, &heddle_compile_options::field},
+#define HEDDLE_FOLDER(part, field, help) {#field, &heddle_compile_options::field},
+#include "compiler/options.def"
 };
 
-int32_t number_of(const std::string& name, const std::string& text) {
-  int32_t number = 0;
+template <typename Number>
+Number number_of(const std::string& name, const std::string& text) {
+  Number number = 0;
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || at != end)
     invalid("option " + name + ": '" + text + "' is no number");
   return number;
+}
+
+void write(const std::string& name, const std::string& value, const Member& member,
+           heddle_compile_options* to) {
+  std::visit(
+      [&](auto at) {
+        using Type = std::remove_reference_t<decltype(to->*at)>;
+        if constexpr (std::is_integral_v<Type>)
+          to->*at = number_of<Type>(name, value);
+        else
+          to->*at = value.c_str();
+      },
+      member);
 }
 
 // OptionOverrideProto: one of string_field = 1, bool_field = 2, int_field = 3, double_field = 4.
@@ -54,32 +60,24 @@ std::string override_value(std::string_view bytes) {
 }  // namespace
 
 void Options::set(const std::string& name, const std::string& value) {
-  for (const auto& [known, member] : kTexts)
-    if (known == name) {
-      values_[name] = value;
-      return;
-    }
   std::string names;
-  for (const auto& [known, member] : kTexts) names += std::string(known) + ", ";
-  for (const auto& [known, member] : kNumbers) {
-    names += std::string(known) + ", ";
+  for (const auto& [known, member] : kOptions) {
+    names += (names.empty() ? "" : ", ") + std::string(known);
     if (known != name) continue;
-    values_[name] = std::to_string(number_of(name, value));
+    heddle_compile_options checked{};
+    write(name, value, member, &checked);
+    values_[name] = value;
     return;
   }
-  names.resize(names.size() - 2);
   invalid("No such compile option: '" + name + "'; heddle's are " + names);
 }
 
 heddle_compile_options Options::for_heddle() const {
   heddle_compile_options result{};
   result.struct_size = sizeof result;
-  for (const auto& [name, value] : values_) {
-    for (const auto& [known, member] : kTexts)
-      if (known == name) result.*member = value.c_str();
-    for (const auto& [known, member] : kNumbers)
-      if (known == name) result.*member = number_of(name, value);
-  }
+  for (const auto& [name, value] : values_)
+    for (const auto& [known, member] : kOptions)
+      if (known == name) write(name, value, member, &result);
   return result;
 }
 

@@ -52,17 +52,15 @@ class Trimmer {
         variables_(std::move(facts.variables)),
         accesses_(std::move(facts.touches)) {}
 
-  Decision run() {
+  Refusal run() {
     for (const Phase& phase : k_.phases)
       for (const Group& group : phase.groups) find_parts(group.body);
     find_reach();
     if (!check_reduced()) return refused_;
     for (Phase& phase : k_.phases)
       for (Group& group : phase.groups) rewrite(group);
-    return Decision::yes();
+    return refused_;
   }
-
-  int refused_at() const { return refused_at_; }
 
   // How far the kernel counts on a global buffer along a group.
   int64_t reads(size_t buffer, int group) {
@@ -192,9 +190,8 @@ class Trimmer {
       const Fact& fact = *variable.fact;
       const int64_t granule = std::min(reach_[v], group_of(fact).bound);
       auto no = [&](const char* why) {
-        refused_ = Decision::no("trim-reduced", "{} {}", k_.vars[v].name, why);
-        refused_at_ = fact.group;
-        return false;
+        return refused_.because("trim-reduced", fmt::format("{} {}", k_.vars[v].name, why),
+                                fact.group);
       };
       if (!can_stop(variable)) return no("moves elsewhere too");
       const int64_t own = (is_part(static_cast<uint32_t>(v)) ? 1 : variable.extent) * fact.factor;
@@ -430,34 +427,30 @@ class Trimmer {
   std::vector<int64_t> read_;   // by buffer and group: the same of what is read
   std::map<std::pair<int, int64_t>, ExprId> ends_;  // in the group of tasks that is rewritten
   std::vector<Stmt> prologue_;
-  Decision refused_ = Decision::yes();
-  int refused_at_ = -1;
+  Refusal refused_;
 };
 
-// The attempt to trim a kernel for some groups; `reads` as in Trim. Refused for group `at`; -1: for
-// any.
-Decision attempt(Kernel* kernel, const TrimRequest& request,
-                 const std::vector<std::vector<TrimDigit>>& left, int64_t tasks, Trim* result,
-                 int* at) {
+// The attempt to trim a kernel for some groups; `reads` as in Trim.
+Refusal attempt(Kernel* kernel, const TrimRequest& request,
+                const std::vector<std::vector<TrimDigit>>& left, int64_t tasks, Trim* result) {
   Facts facts;
-  Decision done = find_facts(*kernel, request, left, &facts, at);
-  if (!done) return done;
+  Refusal refused = find_facts(*kernel, request, left, &facts);
+  if (refused) return refused;
   Kernel trimmed = *kernel;
   const std::vector<int64_t> counted = counted_on(result->request);
   // Groups are left where they are reduced.
   Trimmer trimmer(&trimmed, request, counted, !result->left.empty(), tasks, std::move(facts));
-  done = trimmer.run();
-  *at = trimmer.refused_at();
-  if (!done) return done;
-  if (!kernel::verify(trimmed))
-    return Decision::no("trim-form", "lanes that work together may not stop alone");
+  refused = trimmer.run();
+  if (!refused && !kernel::verify(trimmed))
+    refused.because("trim-form", "lanes that work together may not stop alone");
+  if (refused) return refused;
   *kernel = std::move(trimmed);
   for (size_t b = 0; b < result->request.globals.size(); ++b)
     for (const TrimDigit& digit : result->request.globals[b])
       result->reads[b].push_back(result->left.count(digit.group) == 0
                                      ? trimmer.reads(b, digit.group)
                                      : request.groups[static_cast<size_t>(digit.group)].bound);
-  return done;
+  return refused;
 }
 
 // Loops over a group that cannot stop run to its bound; those over others do stop.
@@ -469,10 +462,10 @@ Decision trim_to(Kernel* kernel, int64_t tasks, Trim* wanted) {
   wanted->reads.assign(request.globals.size(), {});
   std::vector<std::vector<TrimDigit>> left(request.globals.size());
   for (;;) {
-    int at = -1;
-    Decision done = attempt(kernel, request, left, tasks, wanted, &at);
-    if (done || at < 0 || groups.size() == wanted->left.size() + 1) return done;
-    wanted->left.emplace(at, std::move(done));
+    const Refusal refused = attempt(kernel, request, left, tasks, wanted);
+    const int at = refused.group;
+    if (at < 0 || groups.size() == wanted->left.size() + 1) return refused.why;
+    wanted->left.emplace(at, refused.why);
     for (size_t b = 0; b < left.size(); ++b)
       std::erase_if(request.globals[b], [&](const TrimDigit& digit) {
         if (digit.group == at) left[b].push_back(digit);

@@ -14,28 +14,23 @@ class Reader {
  public:
   Reader(const Kernel& kernel, const TrimRequest& request) : k_(kernel), request_(request) {}
 
-  Decision run() {
-    if (!k_.inner.empty() || !k_.dims.empty())
-      return Decision::no("trim-form", "tables and run-time dimensions");
+  Refusal run() {
+    if (!k_.inner.empty() || !k_.dims.empty()) {
+      refused_.because("trim-form", "tables and run-time dimensions");
+      return refused_;
+    }
     variables_.resize(k_.vars.size());
     for (const Phase& phase : k_.phases)
       for (const Group& group : phase.groups) {
         ++group_;
         if (!look_at(group)) return refused_;
       }
-    return Decision::yes();
+    return refused_;
   }
 
   Accesses take() { return std::move(found_); }
-  int refused_at() const { return refused_at_; }
 
  private:
-  bool refuse(const char* code, std::string what, int group = -1) {
-    refused_ = Decision::no(code, "{}", std::move(what));
-    refused_at_ = group;
-    return false;
-  }
-
   bool look_at(const Group& group) {
     int around = -1;
     for (const GridDim& dim : group.grid) {
@@ -54,7 +49,7 @@ class Reader {
     for (const Stmt& stmt : body) {
       if (stmt.kind == StmtKind::async_copy || stmt.kind == StmtKind::mma ||
           !stmt.fragments.empty())
-        return refuse("trim-form", "asynchronous copies and matrix instructions");
+        return refused_.because("trim-form", "asynchronous copies and matrix instructions");
       if (stmt.kind == StmtKind::prefetch) continue;
       if (stmt.kind == StmtKind::let) lets_[stmt.var.index()] = stmt.value;
       int inside = around;
@@ -100,7 +95,8 @@ class Reader {
         if (is_given(buffer.index()))
           for (const TrimDigit& digit : request_.globals[buffer.index()])
             if (request_.groups[static_cast<size_t>(digit.group)].reduced)
-              return refuse("trim-index", fmt::format("an index of {}", of.name), digit.group);
+              return refused_.because("trim-index", fmt::format("an index of {}", of.name),
+                                      digit.group);
         found_.opaque.insert(access.place);
         if (store || !is_given(buffer.index())) mark_elsewhere(indices[i]);
         access.index = {};
@@ -210,19 +206,16 @@ class Reader {
   size_t group_ = 0;  // of tasks, that is looked at; from 1
   std::map<size_t, ExprId> lets_;
   std::map<uint32_t, uint32_t> places_;  // variables behind those of the kernel, by atom
-  Decision refused_ = Decision::yes();
-  int refused_at_ = -1;
+  Refusal refused_;
 };
 
 }  // namespace
 
-Decision find_accesses(const Kernel& kernel, const TrimRequest& request, Accesses* accesses,
-                       int* at) {
+Refusal find_accesses(const Kernel& kernel, const TrimRequest& request, Accesses* accesses) {
   Reader reader(kernel, request);
-  Decision done = reader.run();
-  *at = reader.refused_at();
-  if (done) *accesses = reader.take();
-  return done;
+  Refusal refused = reader.run();
+  if (!refused) *accesses = reader.take();
+  return refused;
 }
 
 }  // namespace heddle::lower::trimming

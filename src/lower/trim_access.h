@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "kernel/linear.h"
@@ -14,6 +16,18 @@ namespace heddle::lower::trimming {
 
 using kernel::BufferId, kernel::Kernel, kernel::Linear, kernel::LoopKind;
 using Terms = std::map<uint32_t, int64_t>;  // variable -> factor
+
+// Why a kernel is not trimmed, and which group that is for; -1: for any.
+struct Refusal {
+  Decision why = Decision::yes();
+  int group = -1;
+  explicit operator bool() const { return !why; }                  // it is refused
+  bool because(const char* code, std::string what, int of = -1) {  // false
+    why = Decision::no(code, "{}", std::move(what));
+    group = of;
+    return false;
+  }
+};
 
 struct Touch {
   BufferId buffer;
@@ -60,9 +74,8 @@ struct Accesses {
   std::set<size_t> opaque;     // places with an index that is no sum
 };
 
-// No: a kind of kernel that is not looked into, or an index of reduced numbers that is no sum of
-// variables: of group `at`; -1: of any.
-Decision find_accesses(const Kernel& kernel, const TrimRequest& request, Accesses* accesses,
-                       int* at);
+// Refused: a kind of kernel that is not looked into, or an index of reduced numbers that is no sum
+// of variables.
+Refusal find_accesses(const Kernel& kernel, const TrimRequest& request, Accesses* accesses);
 
 }  // namespace heddle::lower::trimming

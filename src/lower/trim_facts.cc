@@ -15,10 +15,10 @@ class Finder {
          const std::vector<std::vector<TrimDigit>>& left)
       : k_(kernel), request_(request), left_(left) {}
 
-  Decision run() {
+  Refusal run() {
     Accesses found;
-    Decision done = find_accesses(k_, request_, &found, &refused_at_);
-    if (!done) return done;
+    refused_ = find_accesses(k_, request_, &found);
+    if (refused_) return refused_;
     variables_ = std::move(found.variables);
     accesses_ = std::move(found.touches);
     parts_ = std::move(found.parts);
@@ -35,19 +35,13 @@ class Finder {
     }
     for (const Touch& access : accesses_)
       if (is_given(access.buffer.index())) mark_left(access);
-    return find_facts() ? Decision::yes() : refused_;
+    find_facts();
+    return refused_;
   }
 
   Facts take() { return {std::move(variables_), std::move(accesses_)}; }
-  int refused_at() const { return refused_at_; }
 
  private:
-  bool refuse(const char* code, std::string what, int group = -1) {
-    refused_ = Decision::no(code, "{}", std::move(what));
-    refused_at_ = group;
-    return false;
-  }
-
   static void sort(std::vector<Digit>* digits) {
     std::sort(digits->begin(), digits->end(),
               [](const Digit& a, const Digit& b) { return a.stride > b.stride; });
@@ -62,7 +56,7 @@ class Finder {
         return request_.groups[static_cast<size_t>(fact.group)].reduced;
       };
       if (part.fact && reduced(*part.fact))
-        return refuse("trim-digit", k_.vars[key.whole].name, part.fact->group);
+        return refused_.because("trim-digit", k_.vars[key.whole].name, part.fact->group);
       if (!key.outer) {  // where it moves does not matter, if it is in no dynamic dimension
         whole.elsewhere = whole.elsewhere || (part.fact && !part.elsewhere);
         continue;
@@ -266,10 +260,10 @@ class Finder {
           });
       if (is_through || crosses(part, digits[d], access.buffer)) {
         if (request_.groups[static_cast<size_t>(digits[d].group)].reduced)
-          return refuse("trim-reduced",
-                        fmt::format("a loop over {} runs over several dimensions",
-                                    k_.buffer(access.buffer).name),
-                        digits[d].group);
+          return refused_.because("trim-reduced",
+                                  fmt::format("a loop over {} runs over several dimensions",
+                                              k_.buffer(access.buffer).name),
+                                  digits[d].group);
         for (const Linear::Term& term : part.terms)
           if (std::none_of(through.begin(), through.end(),
                            [&](const auto& other) { return other.var == term.var; }))
@@ -327,7 +321,7 @@ class Finder {
     if (!is_given(b)) return give_up(access);
     for (const Digit& digit : digits)
       if (request_.groups[static_cast<size_t>(digit.group)].reduced)
-        return refuse("trim-digit", k_.buffer(access.buffer).name, digit.group);
+        return refused_.because("trim-digit", k_.buffer(access.buffer).name, digit.group);
     int64_t elems = 1;
     for (int64_t extent : k_.buffer(access.buffer).extents) elems *= extent;
     const bool flat = digits.size() == 1 && digits[0].stride * digits[0].extent == elems;
@@ -348,7 +342,7 @@ class Finder {
       if (const auto& fact = variables_[term.var.index()].fact) groups.push_back(fact->group);
     for (int group : groups)
       if (request_.groups[static_cast<size_t>(group)].reduced)
-        return refuse("trim-digit", k_.buffer(access.buffer).name, group);
+        return refused_.because("trim-digit", k_.buffer(access.buffer).name, group);
     digits_[b].clear();
     unknown_.insert(b);
     return true;
@@ -428,19 +422,17 @@ class Finder {
   std::vector<Touch> accesses_;
   std::set<size_t> opaque_;   // places with an index that is no sum
   std::set<size_t> unknown_;  // scratch whose digits cannot be told
-  Decision refused_ = Decision::yes();
-  int refused_at_ = -1;
+  Refusal refused_;
 };
 
 }  // namespace
 
-Decision find_facts(const Kernel& kernel, const TrimRequest& request,
-                    const std::vector<std::vector<TrimDigit>>& left, Facts* facts, int* at) {
+Refusal find_facts(const Kernel& kernel, const TrimRequest& request,
+                   const std::vector<std::vector<TrimDigit>>& left, Facts* facts) {
   Finder finder(kernel, request, left);
-  Decision done = finder.run();
-  *at = finder.refused_at();
-  if (done) *facts = finder.take();
-  return done;
+  Refusal refused = finder.run();
+  if (!refused) *facts = finder.take();
+  return refused;
 }
 
 }  // namespace heddle::lower::trimming

@@ -24,9 +24,8 @@ struct Facts {
   std::vector<Touch> touches;       // of global and scratch buffers, in order
 };
 
-// No: see trim(). `at` is the group that it is refused for; -1: it is refused for any. `left`:
-// digits of groups that are not in the request, as loops over them run to the bound.
-Decision find_facts(const Kernel& kernel, const TrimRequest& request,
-                    const std::vector<std::vector<TrimDigit>>& left, Facts* facts, int* at);
+// `left`: digits of groups that are not in the request, as loops over them run to the bound.
+Refusal find_facts(const Kernel& kernel, const TrimRequest& request,
+                   const std::vector<std::vector<TrimDigit>>& left, Facts* facts);
 
 }  // namespace heddle::lower::trimming
