@@ -7,11 +7,12 @@
 from . import errors
 from ._core import option_names
 from ._core import version as _version
-from ._session import Port, Session, compile, load
+from ._session import Family, Port, Session, compile, load
 from .errors import (Cancelled, DeviceError, Error, InputError, MachineError, MissingInput,
                      OutOfMemory, ShapeError, UnknownName, UnsupportedOperators)
 
 __version__ = _version()
-__all__ = ["Cancelled", "DeviceError", "Error", "InputError", "MachineError", "MissingInput",
-           "OutOfMemory", "Port", "Session", "ShapeError", "UnknownName", "UnsupportedOperators",
+__all__ = ["Cancelled", "DeviceError", "Error", "Family", "InputError", "MachineError",
+           "MissingInput", "OutOfMemory", "Port", "Session", "ShapeError", "UnknownName",
+           "UnsupportedOperators",
            "compile", "errors", "load", "option_names"]

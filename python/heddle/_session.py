@@ -10,7 +10,7 @@ import numpy
 
 from . import _arrays, _core
 
-__all__ = ["Port", "Session", "compile", "load"]
+__all__ = ["Family", "Port", "Session", "compile", "load"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +34,27 @@ def _port(described):
                       for called, extent, least, most in dims)
     dtype = numpy.dtype(object) if is_text else _arrays.dtype_of(number)
     return Port(name, shape, dtype, "string" if is_text else _core.type_name(number))
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """A model that is another text for other extents, as programs are that trace; for heddle.Session.
+
+    text_at({"length": 7}) gives HLO or StableHLO text; dims are (input, dimension, name), of inputs
+    arg0, arg1, … in order.
+
+    >>> def text_at(extents):
+    ...     n = extents["n"]
+    ...     return (f"HloModule m\nENTRY e {{ x = f32[{n}] parameter(0)\n"
+    ...             f"ROOT y = f32[{n}] negate(x) }}")
+    >>> family = heddle.Family(text_at, [("arg0", 0, "n")])
+    >>> session = heddle.Session(family, shapes={"arg0": (2,)})
+    >>> session.run(None, [numpy.ones(3, numpy.float32)])[0].tolist()
+    [-1.0, -1.0, -1.0]
+    """
+    text_at: Callable[[dict[str, int]], str]
+    dims: Sequence[tuple[str, int, str]]
+    name: str = "model"
 
 
 def _bytes_of(model):
@@ -106,12 +127,16 @@ class Session(_core.Session):
                  "constants": constants, "values": firsts,
                  "texts": [word.decode() for word in texts], "module": module,
                  "random_constants": random_constants, "kv_cache": kv_cache}
-        content = _bytes_of(model)
-        if content is None:
+        name, content = "model", _bytes_of(model)
+        if isinstance(model, Family):
+            source = (model.text_at, tuple(model.dims))
+            name = model.name
+            late = True if late is None and not bounds else late
+        elif content is None:
             source = os.fsdecode(os.fspath(model))
         else:
             source = content
-        super().__init__(source, "model", given, options, late, progress)
+        super().__init__(source, name, given, options, late, progress)
         self._input_ports = tuple(map(_port, self._inputs()))
         self._output_ports: tuple[Port, ...] | None = None
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "failure.h"
+#include "family.h"
 #include "interrupt.h"
 #include "options.h"
 #include "slot.h"
@@ -86,6 +87,7 @@ Session::~Session() {
 bool Session::has_unbound() const { return heddle_model_unbound(model_, 0).name != nullptr; }
 
 heddle_status* Session::read(OpenOptions& options, heddle_model** model) const {
+  if (nb::isinstance<nb::tuple>(source_)) return open_family(source_, name_, options.get(), model);
   if (!nb::isinstance<nb::bytes>(source_)) {
     const auto path = nb::cast<std::string>(source_);
     const nb::gil_scoped_release unlocked;

@@ -18,7 +18,8 @@ class Slot;
 
 class Session {
  public:
-  // `model`: a path (str) or the bytes of a file, which `name` is for in messages. `late`: None
+  // `model`: a path (str), the bytes of a file, which `name` is for in messages, or what
+  // open_family() takes. `late`: None
   // finds out whether shapes are known only when it runs. `progress`: None, or a function of (step,
   // done, steps, seconds) that ends the compilation by returning something true.
   Session(nanobind::handle model, const std::string& name, const nanobind::dict& open,

@@ -1,6 +1,7 @@
 // Models: the C functions over Model.
 #include "api/c_handles.h"
 #include "api/c_status.h"
+#include "api/family.h"
 
 namespace heddle::api {
 namespace {
@@ -132,6 +133,38 @@ Result<OpenOptions> open_options(const Call& call, const heddle_open_options* fr
   return options;
 }
 
+Result<Family> read_family(const Call& call, const heddle_family& c) {
+  HEDDLE_RETURN_IF_ERROR(call.array("family->dims", c.dims, c.dim_count));
+  if (c.text_at == nullptr) return call.wrong("family->text_at", "NULL", "a function");
+  Family family;
+  family.name = c.name == nullptr ? "model" : c.name;
+  for (size_t i = 0; i < c.dim_count; ++i) {
+    const heddle_family_dim& dim = c.dims[i];
+    const std::string place = fmt::format("family->dims[{}].", i);
+    if (dim.input == nullptr) return call.wrong(place + "input", "NULL", "the name of an input");
+    if (dim.name == nullptr) return call.wrong(place + "name", "NULL", "the name of a dimension");
+    HEDDLE_RETURN_IF_ERROR(call.in_range(place + "dimension", dim.dimension, 0, kMostRank - 1));
+    family.dims.push_back({dim.input, dim.dimension, dim.name});
+  }
+  return family;
+}
+
+// `owner` releases the context, once no copy of the function is left.
+void ask_texts(const heddle_family& c, std::shared_ptr<void> owner, Family* family) {
+  family->text_at = [at = c.text_at, owner = std::move(owner), name = family->name](
+                        const std::map<std::string, int64_t>& extents) -> Result<std::string> {
+    std::vector<heddle_dim> dims;
+    for (const auto& [dim, extent] : extents) dims.push_back({dim.c_str(), extent});
+    const char* why = nullptr;
+    const char* text = at(owner.get(), dims.data(), dims.size(), &why);
+    if (text != nullptr) return std::string(text);
+    std::string said;
+    for (const auto& [dim, extent] : extents) said += fmt::format(" {}={}", dim, extent);
+    if (why != nullptr) said += fmt::format(": {}", why);
+    return user_error("{}: there is no text for{}", name, said);
+  };
+}
+
 Status give(Result<std::unique_ptr<Model>> opened, heddle_model** model) {
   if (!opened) return tl::unexpected(std::move(opened).error());
   *model = new heddle_model{std::move(*opened)};
@@ -209,6 +242,22 @@ heddle_status* heddle_model_parse(const char* name, const void* bytes, size_t si
     HEDDLE_ASSIGN_OR_RETURN(const api::OpenOptions wanted, api::open_options(call, options));
     return api::give(api::Model::parse(name, {static_cast<const char*>(bytes), size}, wanted),
                      model);
+  });
+}
+
+heddle_status* heddle_model_of_family(const heddle_family* family,
+                                      const heddle_open_options* options, heddle_model** model) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"family", family}, {"model", model}}));
+    HEDDLE_ASSIGN_OR_RETURN(const heddle_family c, call.read("family", family));
+    const auto release = [free = c.release](void* context) {
+      if (free != nullptr) free(context);
+    };
+    std::shared_ptr<void> owner(c.context, release);
+    HEDDLE_ASSIGN_OR_RETURN(api::Family wanted, api::read_family(call, c));
+    api::ask_texts(c, std::move(owner), &wanted);
+    HEDDLE_ASSIGN_OR_RETURN(const api::OpenOptions open, api::open_options(call, options));
+    return api::give(api::Model::of_family(std::move(wanted), open), model);
   });
 }
 

@@ -39,6 +39,37 @@ HEDDLE_EXPORT void heddle_context_output(const heddle_context* context, int64_t 
 /* How many outputs there are: a sequence may have other lengths. */
 HEDDLE_EXPORT int64_t heddle_context_output_count(const heddle_context* context);
 
+/* ---- models that are another text for other extents ----
+ *
+ * A framework that traces programs has HLO or StableHLO text of static shapes only, and can write
+ * it for any. Told which dimensions of which inputs have a name, such a model has dynamic
+ * dimensions: heddle_open_options.bounds and .late are for it as they are for ONNX, and with
+ * `late` one program serves a bucket of extents where the texts agree but for them. */
+typedef struct heddle_family_dim {
+  const char* input; /* "arg0" */
+  int64_t dimension;
+  const char* name;
+} heddle_family_dim;
+
+typedef struct heddle_family {
+  size_t struct_size;
+  const char* name; /* for messages */
+  const heddle_family_dim* dims;
+  size_t dim_count;
+  /* The text for these extents, one for each name; NULL: there is none, and *why may say why not.
+   * Both are copied at once. Called while the model is opened, and later by whatever thread
+   * compiles a program of it, never by two at a time. */
+  const char* (*text_at)(void* context, const heddle_dim* extents, size_t extent_count,
+                         const char** why);
+  void* context;
+  void (*release)(void* context); /* once nothing will ask for a text any more; may be NULL */
+} heddle_family;
+/* `hints` (or `shapes`, `dims`) of the options say the extents of the first text. `family` is
+ * copied. Where this fails, `release` has been called, too. */
+HEDDLE_EXPORT heddle_status* heddle_model_of_family(const heddle_family* family,
+                                                    const heddle_open_options* options,
+                                                    heddle_model** model);
+
 /* ---- dynamic dimensions, ports by name ---- */
 
 /* A dimension of an input or an output. Where least < most it is bounded: `name` is then the one

@@ -37,9 +37,10 @@ struct LateInputs {
 
 struct Late {
   std::function<Result<import::Imported>(const import::Options&)> import;
-  import::Options asked;                         // what all imports have in common
-  bool shapes = false;                           // those of inputs may differ, too
-  std::vector<Port> inputs;                      // the model's; shapes are the first run's
+  import::Options asked;      // what all imports have in common
+  bool shapes = false;        // those of inputs may differ, too
+  bool sizes_differ = false;  // named dimensions do: buckets of them from the first run on
+  std::vector<Port> inputs;   // the model's; shapes are the first run's
   std::map<std::string, tensor::Literal> first;  // values of the first run, where they were given
   std::set<int64_t> deciding;                    // numbers of the inputs that decide in that run
   bool first_is_known = true;  // false: too few values were given to say what the outputs are

@@ -233,12 +233,14 @@ Status LateProgram::begin() {
   const auto watch_sizes = [&] {
     std::set<std::string> fixed;
     for (const auto& [name, extent] : late_->asked.dims) fixed.insert(name);
-    if (differ) sizes_.emplace(inputs_, std::move(fixed));
+    if (differ && !sizes_) sizes_.emplace(inputs_, std::move(fixed), late_->sizes_differ);
   };
-  if (!late_->first_is_known) {
+  // Extents that nobody has said are 1 in the model; few runs have them.
+  if (!late_->first_is_known || (differ && late_->first.empty() && is_unbound_)) {
     watch_sizes();
     return {};
   }
+  if (late_->sizes_differ) watch_sizes();
   std::vector<Literal> zeros;
   LateContext first(shared_from_this(), std::make_shared<runtime::Cancellation>());
   for (size_t i = 0; i < inputs_.size(); ++i) {

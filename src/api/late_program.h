@@ -53,7 +53,10 @@ std::string text_of(const std::vector<tensor::Shape>& shapes);
 class LateProgram : public Program, public std::enable_shared_from_this<LateProgram> {
  public:
   LateProgram(const Model& model, CompileOptions options, bool interpreted)
-      : late_(model.late()), options_(std::move(options)), interpreted_(interpreted) {
+      : late_(model.late()),
+        options_(std::move(options)),
+        interpreted_(interpreted),
+        is_unbound_(!model.unbound().empty()) {
     options_.consume_model = true;
     options_.background = false;
     options_.keep_prepared = false;  // of many programs they would drive out all others
@@ -135,7 +138,7 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
 
   std::shared_ptr<const Late> late_;
   CompileOptions options_;
-  bool interpreted_ = false;
+  bool interpreted_ = false, is_unbound_ = false;
   int64_t most_ = 0, most_bytes_ = 0;
   std::mutex making_;         // of parts: one at a time
   mutable std::mutex mutex_;  // of all below

@@ -5,6 +5,7 @@
 
 #include "api/bounded.h"
 #include "api/counts.h"
+#include "api/family.h"
 #include "api/late.h"
 #include "api/ports.h"
 #include "api/session.h"
@@ -17,6 +18,7 @@
 #include "import/onnx.h"
 #include "import/stablehlo.h"
 #include "interp/random_inputs.h"
+#include "opt/passes.h"
 #include "program/file.h"
 #include "program/saved.h"
 
@@ -135,6 +137,28 @@ void fill_indices(std::span<const tensor::IndexCheck> checks, const Port& port, 
     std::memcpy(buffer, value.data(), static_cast<size_t>(port.bytes));
     anew = false;
   }
+}
+
+// Where the dimensions of these names are merged with others and taken apart again, they are not.
+Status split_rows(const Extents& extents, import::Imported* imported) {
+  hlo::Module& module = *imported->module;
+  for (const auto& [name, extent] : extents) {
+    hlo::Symbol symbol;
+    symbol.name = name;
+    symbol.bound = extent;
+    symbol.extent = -1;
+    for (size_t i = 0; i < imported->input_names.size(); ++i) {
+      const auto dims = imported->input_dims.find(imported->input_names[i]);
+      if (dims == imported->input_dims.end()) continue;
+      for (size_t d = 0; d < dims->second.size(); ++d)
+        if (dims->second[d] == name)
+          symbol.places.emplace_back(static_cast<int64_t>(i), static_cast<int64_t>(d));
+    }
+    module.symbols.push_back(std::move(symbol));
+  }
+  const Result<bool> done = opt::split_rows(module, {});
+  module.symbols.clear();
+  return done ? Status() : tl::unexpected(done.error());
 }
 
 }  // namespace
@@ -330,6 +354,21 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
   return model;
 }
 
+Result<std::unique_ptr<Model>> Model::of_family(Family family, const OpenOptions& options) {
+  const Clock::time_point begin = Clock::now();
+  std::unique_ptr<Model> model(new Model());
+  model->format_ = import::format_name(import::Format::hlo_text);
+  HEDDLE_RETURN_IF_ERROR(
+      model->take_open(family_import(std::move(family)), import_options(options), options));
+  if (model->late_ != nullptr) {
+    Late late = *model->late_;
+    late.sizes_differ = true;
+    model->late_ = std::make_shared<const Late>(std::move(late));
+  }
+  model->import_ms_ = ms_since(begin);
+  return model;
+}
+
 Status Model::take_open(
     const std::function<Result<import::Imported>(const import::Options&)>& import,
     import::Options wanted, const OpenOptions& options) {
@@ -346,10 +385,12 @@ Status Model::take_bounded(
   wanted.hints.clear();
   wanted.same_for_all_extents = true;
   wanted.max_fold_elems = kMostFolded;
-  const auto import_at = [import, wanted](const Extents& extents) {
+  const auto import_at = [import, wanted](const Extents& extents) -> Result<import::Imported> {
     import::Options at = wanted;
     for (const auto& [name, extent] : extents) at.dims[name] = extent;
-    return import(at);
+    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import(at));
+    HEDDLE_RETURN_IF_ERROR(split_rows(extents, &imported));
+    return imported;
   };
   HEDDLE_ASSIGN_OR_RETURN(bounded_, find_bounded(import_at, options));
   HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import_at(at(*bounded_, bounded_->first)));

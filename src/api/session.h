@@ -97,6 +97,7 @@ struct Port {
 };
 
 struct Bounded;
+struct Family;
 struct Late;
 
 class Model {
@@ -104,6 +105,8 @@ class Model {
   static Result<std::unique_ptr<Model>> open(const std::string& path, const OpenOptions& options);
   static Result<std::unique_ptr<Model>> parse(const std::string& name, std::string_view bytes,
                                               const OpenOptions& options);
+  // Of texts that are written for extents (family.h). Errors: those of the first one.
+  static Result<std::unique_ptr<Model>> of_family(Family family, const OpenOptions& options);
   // Of a module made elsewhere: its names are those of HLO text.
   static std::unique_ptr<Model> from_module(std::unique_ptr<hlo::Module> module);
   static std::unique_ptr<Model> from_imported(import::Imported imported);

@@ -12,7 +12,7 @@ namespace heddle::api {
 namespace {
 
 // Programs of small buckets, before one takes all.
-constexpr size_t kSmallBuckets = 3;
+constexpr size_t kSmallBuckets = 2;
 constexpr size_t kMostRefused = 6;
 constexpr int64_t kLeastBound = 4;  // of find_bounded
 constexpr int64_t kMostExtent = int64_t{1} << 24;
@@ -33,11 +33,16 @@ std::string SizeBucket::text() const {
   return result;
 }
 
-SizeBuckets::SizeBuckets(const std::vector<Port>& inputs, std::set<std::string> fixed)
+SizeBuckets::SizeBuckets(const std::vector<Port>& inputs, std::set<std::string> fixed,
+                         bool all_differ)
     : fixed_(std::move(fixed)) {
   for (const Port& port : inputs) {
     names_.emplace_back();
-    for (const NamedDim& dim : port.named) names_.back().push_back(dim.name);
+    for (const NamedDim& dim : port.named) {
+      names_.back().push_back(dim.name);
+      const bool is_own = !dim.name.empty() && !is_derived(dim.name) && !fixed_.contains(dim.name);
+      if (all_differ && is_own) differ_.insert(dim.name);
+    }
   }
 }
 

@@ -26,8 +26,10 @@ struct SizeBucket {
 // Thread safety: none.
 class SizeBuckets {
  public:
-  // Of the model's inputs; dimensions of the names `fixed` never differ.
-  SizeBuckets(const std::vector<Port>& inputs, std::set<std::string> fixed);
+  // Of the model's inputs; dimensions of the names `fixed` never differ. `all_differ`: the others
+  // do from the first run on, which has a bucket then, too.
+  SizeBuckets(const std::vector<Port>& inputs, std::set<std::string> fixed,
+              bool all_differ = false);
 
   // The bucket for inputs of these shapes; nothing: an exact program. Each is one bucket of another
   // one before, or at most four times as large as its least extents; behind a few of these one

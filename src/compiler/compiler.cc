@@ -187,10 +187,11 @@ class Compilation {
   // Kernels know by now where they end.
   void drop_first_rows() {
     hlo::Computation* entry = module_->entry();
-    for (const hlo::Symbol& symbol : hlo::symbols_of(*module_)) {
-      if (!symbol.call) continue;
-      entry->replace_all_uses(symbol.call, symbol.call->operand(0));
-      entry->remove(symbol.call);
+    const std::vector<hlo::Instr*> all = entry->instrs();
+    for (hlo::Instr* instr : all) {
+      if (!hlo::is_first_rows(*instr)) continue;
+      entry->replace_all_uses(instr, instr->operand(0));
+      entry->remove(instr);
     }
   }
 

@@ -156,6 +156,7 @@ Status DimClasses::assign_places(const std::vector<Symbol>& symbols) {
   for (size_t s = 0; s < symbols.size(); ++s) {
     std::vector<std::pair<const Instr*, int64_t>> places;
     if (symbols[s].call) places.emplace_back(symbols[s].call, 0);
+    for (const Instr* rows : symbols[s].rows) places.emplace_back(rows, 0);
     for (const auto& [parameter, dimension] : symbols[s].places)
       places.emplace_back(
           some->parent()->module()->entry()->parameters().at(static_cast<size_t>(parameter)),

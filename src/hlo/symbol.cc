@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "hlo/module.h"
@@ -17,6 +18,13 @@ std::vector<Symbol> symbols_of(const Module& module) {
   std::vector<Symbol> result = module.symbols;
   for (Instr* instr : module.entry()->instrs()) {
     if (!is_first_rows(*instr)) continue;
+    const auto given = std::find_if(result.begin(), result.end(), [&](const Symbol& symbol) {
+      return !symbol.call && symbol.extent >= 0 && extent_of(module, symbol) == instr->operand(1);
+    });
+    if (given != result.end()) {
+      given->rows.push_back(instr);
+      continue;
+    }
     Symbol& symbol = result.emplace_back();
     symbol.name = instr->name();
     symbol.bound = instr->shape().dim(0);

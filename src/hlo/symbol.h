@@ -4,7 +4,8 @@
 // An extent that the module computes itself (a count that data decides) is no item of that list:
 // the custom call "heddle.first_rows" says it, in the entry. (x, n, m) -> x, of whose dimension 0
 // only the first n rows count. n and m are s32[]; m is n, but at least 1, which is what loops that
-// stop at the extent run for.
+// stop at the extent run for. Where n is the extent of a symbol of the list, those rows are the
+// symbol's.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,9 @@ struct Symbol {
   int64_t bound = 0;
   int64_t extent = 0;  // number of the entry's parameter s32[] that is the actual extent
   std::vector<std::pair<int64_t, int64_t>> places;  // parameter, dimension
-  int64_t least = 1;      // actual extents that it is run with are no smaller
-  Instr* call = nullptr;  // heddle.first_rows; then no parameter is the extent, and no places
+  int64_t least = 1;         // actual extents that it is run with are no smaller
+  Instr* call = nullptr;     // heddle.first_rows; then no parameter is the extent, and no places
+  std::vector<Instr*> rows;  // calls of heddle.first_rows by the parameter that is the extent
   bool operator==(const Symbol&) const = default;
 };
 

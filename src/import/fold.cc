@@ -385,8 +385,8 @@ std::optional<std::vector<Literal>> fold(const std::vector<Instr*>& roots, FoldB
 
 namespace {
 
-// Extents of at most so many numbers may be lists of pairs.
-constexpr int64_t kMostListed = 4;
+// Extents of at most so many numbers may be lists: of pairs, as of pads.
+constexpr int64_t kMostListed = 2;
 
 // Whether a step along dimension d adds the same everywhere where the dimensions up to kMostListed
 // have the same index.

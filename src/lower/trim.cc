@@ -11,6 +11,7 @@
 #include "kernel/verify.h"
 #include "lower/passes.h"
 #include "lower/trim_facts.h"
+#include "lower/trim_loops.h"
 #include "lower/trim_tasks.h"
 #include "lower/trim_tiles.h"
 
@@ -461,9 +462,12 @@ Decision trim_to(Kernel* kernel, int64_t tasks, Trim* wanted) {
     for (const TrimDigit& digit : digits) groups.insert(digit.group);
   wanted->reads.assign(request.globals.size(), {});
   std::vector<std::vector<TrimDigit>> left(request.globals.size());
+  Kernel split = *kernel;
+  split_loops(&split, request);
   for (;;) {
-    const Refusal refused = attempt(kernel, request, left, tasks, wanted);
+    const Refusal refused = attempt(&split, request, left, tasks, wanted);
     const int at = refused.group;
+    if (!refused) *kernel = std::move(split);
     if (at < 0 || groups.size() == wanted->left.size() + 1) return refused.why;
     wanted->left.emplace(at, refused.why);
     for (size_t b = 0; b < left.size(); ++b)

@@ -16,7 +16,8 @@ namespace {
 //  remove_identities before fold_tuples: barriers and asynchronous pairs stand between a tuple and
 //  its elements.
 constexpr char kToPrimitives[] =
-    "dynamic_outermost,thread_random_state,drop_layouts,inline_lazily,expand_map,expand_batch_norm,"
+    "dynamic_outermost,pack_rows,thread_random_state,drop_layouts,inline_lazily,expand_map,"
+    "expand_batch_norm,"
     "batch_groups_to_features,{remove_identities,fold_tuples}*";
 
 // Each makes work for the others. dce comes last in a round: it takes away the readers that rules

@@ -79,6 +79,33 @@ def order_of(value, bindings):
     return dense_order(shape, strides) or list(range(len(shape)))
 
 
+def factors(size, bindings):
+    """The extents of a dimension that was merged from several dynamic ones, in the order in which
+    the arguments have these; else its own."""
+    expression = size.node.expr if isinstance(size, torch.SymInt) else None
+    if not bindings or expression is None or not expression.is_Mul:
+        return [concrete(size, bindings)]
+    places = {symbol: i for i, symbol in enumerate(bindings)}
+    number, parts = 1, []
+    for part in expression.args:
+        value = part.xreplace(bindings)
+        if value.free_symbols:
+            return [concrete(size, bindings)]
+        value = int(value)
+        if part.is_number:
+            number *= value
+        else:
+            parts.append((min(places.get(symbol, len(places)) for symbol in part.free_symbols),
+                          value))
+    parts = [value for _, value in sorted(parts)]
+    return [number * parts[0], *parts[1:]]
+
+
+def split_extents(value, order, bindings):
+    """Those of memory, with dimensions that were merged apart."""
+    return [n for d in order for n in factors(value.shape[d], bindings)]
+
+
 def _parameter(graph, value, bindings):
     if not isinstance(value, torch.Tensor):
         return concrete(value, bindings)
@@ -87,8 +114,8 @@ def _parameter(graph, value, bindings):
     order = order_of(value, bindings)
     shape = sizes(value.shape, bindings)
     type = TYPES[value.dtype]
-    x = graph.parameter("s16" if type == "bf16" else type, [shape[d] for d in order])
-    x = graph.bitcast(x, type)
+    x = graph.parameter("s16" if type == "bf16" else type, split_extents(value, order, bindings))
+    x = graph.reshape(graph.bitcast(x, type), [shape[d] for d in order])
     return graph.transpose(x, [order.index(d) for d in range(len(order))])
 
 
@@ -175,6 +202,8 @@ class _Input:
         self.order = order_of(value, bindings)
         self.plain = self.order == list(range(len(self.order)))
         self.is_bf16 = value.dtype == torch.bfloat16
+        self.extents = split_extents(value, self.order, bindings)
+        self.is_split = len(self.extents) > len(self.order)
 
     def array(self, tensor):
         """An array of the tensor's memory, or of a dense copy."""
@@ -187,7 +216,8 @@ class _Input:
             tensor = tensor.permute(self.order)
         if not tensor.is_contiguous():
             tensor = tensor.contiguous()
-        return (tensor.view(torch.int16) if self.is_bf16 else tensor).numpy()
+        array = (tensor.view(torch.int16) if self.is_bf16 else tensor).numpy()
+        return array.reshape(self.extents) if self.is_split else array
 
 
 class _Output:
@@ -203,14 +233,21 @@ class _Output:
         if not plain and dense_order(self.shape, self.strides) is None:
             self.way = "plain" if 0 in self.strides else "copy"
         self.is_bf16 = value.dtype == torch.bfloat16
+        order = self.order if self.way == "view" else range(len(self.order))
+        self.extents = split_extents(value, order, bindings)
+        self.is_split = len(self.extents) > len(self.order)
 
     def value(self, graph, x):
         if self.way == "view":
             x = graph.transpose(x, self.order)
+        if self.is_split:
+            x = graph.reshape(x, self.extents)
         return graph.bitcast(x, "s16") if self.is_bf16 else x
 
     def tensor(self, array):
         tensor = torch.from_numpy(array)
+        if self.is_split and self.way != "view":
+            tensor = tensor.view(self.shape)
         if self.is_bf16:
             tensor = tensor.view(torch.bfloat16)
         if self.way == "plain":
@@ -220,13 +257,14 @@ class _Output:
         return torch.empty_strided(self.shape, self.strides, dtype=tensor.dtype).copy_(tensor)
 
 
-class Program:
-    """A part for given sizes: its session, and how tensors go in and out."""
+class Lowered:
+    """A part for given sizes as text, and how tensors go in and out."""
 
-    def __init__(self, gm, bindings, constants, options):
+    def __init__(self, gm, bindings, constants):
         graph, env = Graph(), {}
         self.inputs = []   # (position among the arguments, _Input) of those that are fed
-        fixed = {}
+        self.names = []    # what the text calls them
+        self.fixed = {}    # values of the others
         position = -1
         for node in gm.graph.nodes:
             if node.op == "placeholder":
@@ -236,29 +274,27 @@ class Program:
                 number = len(graph.inputs)
                 env[node] = placeholder_value(graph, node, bindings, gm)
                 if len(graph.inputs) > number:
+                    how = _Input(node, bindings)
                     if position in constants:
-                        fixed[f"arg{number}"] = _Input(node, bindings).array(constants[position])
+                        self.fixed[f"arg{number}"] = how.array(constants[position])
                     else:
-                        self.inputs.append((position, _Input(node, bindings)))
+                        self.inputs.append((position, how))
+                        self.names.append(f"arg{number}")
             elif node.op == "get_attr":
                 number = len(graph.inputs)
                 env[node] = placeholder_value(graph, node, bindings, gm)
-                fixed[f"arg{number}"] = _attribute(gm, node, bindings)
+                self.fixed[f"arg{number}"] = _attribute(gm, node, bindings)
             elif node.op == "call_function":
                 env[node] = lower_node(graph, node, env, bindings)
             elif node.op == "output":
-                self._take_outputs(graph, node, env, bindings)
-        self.text = graph.text(self._values)
-        self.session = None
-        if self._values:
-            self.session = heddle.Session(self.text.encode(), fix=fixed, **options)
-        del self._values
+                values = self._take_outputs(graph, node, env, bindings)
+        self.text = graph.text(values) if values else None
 
     def _take_outputs(self, graph, node, env, bindings):
         wanted = node.args[0]
         self.single = not isinstance(wanted, (list, tuple))
-        self._values = []
         self.outputs = []  # each (None, a number), or (number of the result, _Output)
+        values = []
         for one in [wanted] if self.single else wanted:
             x = env[one] if isinstance(one, torch.fx.Node) else one
             if not isinstance(x, Value):
@@ -266,8 +302,17 @@ class Program:
                 continue
             output = _Output(one.meta["val"], bindings)
             x = output.value(graph, x)
-            self.outputs.append((len(self._values), output))
-            self._values.append(x)
+            self.outputs.append((len(values), output))
+            values.append(x)
+        return values
+
+
+class Program:
+    """A part for given sizes, ready to run."""
+
+    def __init__(self, lowered, session):
+        self.session = session
+        self.inputs, self.outputs, self.single = lowered.inputs, lowered.outputs, lowered.single
 
     def __call__(self, args):
         results = []
@@ -291,6 +336,8 @@ class Part:
     def __init__(self, gm, static, options, record):
         self.gm, self.options, self.record = gm, options, record
         self.programs = {}
+        self.family = None   # a session for all sizes, where there can be one
+        self.is_told = 0     # its compilations that the record has
         self.eager = False
         self.moves = 0
         inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
@@ -304,6 +351,7 @@ class Part:
             elif isinstance(value, torch.Tensor):
                 self.symbolic += [(i, d, size.node.expr) for d, size in enumerate(value.shape)
                                   if isinstance(size, torch.SymInt)]
+        self.symbols = self._named_sizes()
 
     def _moved(self, args):
         """Whether a tensor that is a constant of the programs is another one, or was written."""
@@ -312,6 +360,7 @@ class Part:
             return
         if self.marks is not None:
             self.programs.clear()
+            self.family = None
             self.moves += 1
         self.marks = marks
         self.held = [args[i] for i in self.static]  # no other tensor gets their memory
@@ -340,9 +389,8 @@ class Part:
         return program(args)
 
     def _make(self, extents, args):
-        constants = {i: args[i] for i in self.static} if len(self.programs) < _PACKED else {}
         try:
-            program = self._lowered(extents, args, constants)
+            program = self._made(extents, args)
         except heddle.Cancelled:
             raise
         except (Unsupported, heddle.Error) as error:
@@ -353,22 +401,64 @@ class Part:
         while len(self.programs) >= KEPT:
             del self.programs[next(iter(self.programs))]
         self.programs[extents] = program
-        count = sum(node.op == "call_function" for node in self.gm.graph.nodes)
-        note = "no kernels"
-        if program.session is not None:
-            info = program.session.info
-            note = f"{info['kernels']} kernels, compiled in {info['compile_ms']:.0f} ms"
-        self.record.parts.append((count, extents, note))
         return program
 
-    def _lowered(self, extents, args, constants):
-        if not self.symbolic:
-            return Program(self.gm, {}, constants, self.options)
+    def _made(self, extents, args):
+        constants = {i: args[i] for i in self.static}
+        gm, bindings = self.gm, self._bindings(extents)
+        if self.family is None and len(self.programs) >= _PACKED:
+            constants = {}
         try:
-            return Program(self.gm, self._bindings(extents), constants, self.options)
+            lowered = Lowered(gm, bindings, constants)
         except Unsupported:  # a size that does not follow from those of the arguments by name
-            gm = specialised(self.gm, args)
-            return Program(gm, {}, constants, self.options)
+            if not self.symbolic:
+                raise
+            gm, self.symbols, self.family = specialised(self.gm, args), [], None
+            lowered = Lowered(gm, {}, constants)
+        if lowered.text is None:
+            return self._noted(lowered, None, extents, "no kernels")
+        if self.symbols and self.family is None:
+            self.family = self._open_family(lowered, constants, args)
+        session = self.family or heddle.Session(lowered.text.encode(), fix=lowered.fixed,
+                                                **self.options)
+        return self._noted(lowered, session, extents)
+
+    def _named_sizes(self):
+        """The symbols of all sizes; none where one of them is the size of no tensor."""
+        named = [expression for _, d, expression in self.symbolic
+                 if d is not None and expression.is_symbol]
+        needed = set().union(*(expression.free_symbols for _, _, expression in self.symbolic))
+        return list(dict.fromkeys(named)) if needed == set(named) else []
+
+    def _open_family(self, lowered, constants, args):
+        names = {position: name for (position, _), name in zip(lowered.inputs, lowered.names)}
+
+        def text_at(extents):
+            bindings = {symbol: sympy.Integer(extents[str(symbol)]) for symbol in self.symbols}
+            return Lowered(self.gm, bindings, constants).text
+
+        # Inputs are handed over in the order of their memory.
+        ways = dict(lowered.inputs)
+        dims = [(names[position], ways[position].order.index(d), str(expression))
+                for position, d, expression in self.symbolic
+                if d is not None and expression.is_symbol and position in names
+                and not ways[position].is_split]
+        if {name for _, _, name in dims} != set(map(str, self.symbols)):
+            self.symbols = []  # one is the size of none of them
+            return None
+        shapes = {name: ways[position].extents for position, name in names.items()}
+        return heddle.Session(heddle.Family(text_at, dims), shapes=shapes, fix=lowered.fixed,
+                              **self.options)
+
+    def _noted(self, lowered, session, extents, note=None):
+        count = sum(node.op == "call_function" for node in self.gm.graph.nodes)
+        if session is not None:
+            info = session.info
+            note = f"{info['kernels']} kernels, compiled in {info['compile_ms']:.0f} ms"
+        if session is None or session is not self.family or self.is_told == 0:
+            self.record.parts.append((count, extents, note))
+        self.is_told += session is self.family
+        return Program(lowered, session)
 
     def _run_eagerly(self, args):
         return type(self.gm).forward(self.gm, *args)
