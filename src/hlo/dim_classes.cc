@@ -247,8 +247,12 @@ void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) 
       if (masked_) return join_result(link.from, link.to);
       fix(instr, link.to);
       break;
-    case DimKind::placed:
     case DimKind::located:
+      // Positions that a gather is given are those of elements that are there; mask_padding sees to
+      // those that are not.
+      if (masked_ || (instr->is(Opcode::gather) && link.to == link.to_end)) return;
+      break;
+    case DimKind::placed:
       if (masked_) return;
       break;
     case DimKind::opaque:

@@ -135,6 +135,7 @@ class Masker {
       if (instr->is(Opcode::reduce)) HEDDLE_RETURN_IF_ERROR(mask_reduce(instr));
       if (instr->is(Opcode::dot)) mask_dot(instr);
       if (instr->is(Opcode::scatter)) mask_scatter(instr);
+      if (instr->is(Opcode::gather)) clamp_gather(instr);
     }
     grow(growing);
     join_padded(entry_, classes_.cuts(), extents_, &table_);
@@ -223,6 +224,41 @@ class Masker {
       if (symbol_of(scatter->operand(positions), d) >= 0) mask(scatter, positions, d, nowhere);
   }
 
+  // Positions behind the last element are those of the last element.
+  void clamp_gather(Instr* gather) {
+    const auto& attrs = gather->attrs_as<hlo::GatherAttrs>();
+    Instr *x = gather->operand(0), *positions = gather->operand(1);
+    const bool narrow = tensor::type_bits(positions->shape().type()) < 32;
+    const tensor::Type type = narrow ? tensor::Type::s32 : positions->shape().type();
+    std::vector<Instr*> limits;
+    bool any = false;
+    for (int64_t d : attrs.start_index_map) {
+      const int symbol = symbol_of(x, d);
+      any = any || symbol >= 0;
+      Instr* limit = b_.scalar(tensor::Type::s32, static_cast<double>(x->shape().dim(d)));
+      if (symbol >= 0) limit = valid_elements(symbol, x->shape().dim(d));
+      limit = b_.binary(Opcode::subtract, limit, b_.scalar(tensor::Type::s32, 1));
+      limits.push_back(b_.reshape(b_.convert(limit, type), {1}));
+    }
+    if (!any) return;
+    const bool is_vector = attrs.index_vector_dim < positions->shape().rank();
+    Instr* all = is_vector ? b_.concatenate(limits, 0) : b_.reshape(limits[0], {});
+    all = b_.broadcast(all, positions->shape().extents(),
+                       is_vector ? std::vector<int64_t>{attrs.index_vector_dim}
+                                 : std::vector<int64_t>{});
+    entry_->replace_operand(gather, 1,
+                            b_.binary(Opcode::minimum, b_.convert(positions, type), all));
+  }
+
+  // Of a dimension with so many at the bound, s32[].
+  Instr* valid_elements(int symbol, int64_t at_bound) {
+    Instr* extent = extents_[static_cast<size_t>(symbol)];
+    const int64_t times = at_bound / symbols_[static_cast<size_t>(symbol)].bound;
+    return times == 1 ? extent
+                      : b_.binary(Opcode::multiply, extent,
+                                  b_.scalar(tensor::Type::s32, static_cast<double>(times)));
+  }
+
   // Operand i of the reader has `neutral` in the padding of dimension d.
   void mask(Instr* reader, size_t i, int64_t d, const tensor::Literal& neutral) {
     Instr* x = reader->operand(i);
@@ -260,12 +296,9 @@ class Masker {
   }
 
   Instr* masked(Instr* x, int64_t d, int symbol, const tensor::Literal& neutral) {
-    const hlo::Symbol& of = symbols_[static_cast<size_t>(symbol)];
-    const int64_t extent = x->shape().dim(d), times = extent / of.bound;
+    const int64_t extent = x->shape().dim(d);
     const tensor::Shape line = tensor::Shape::array(tensor::Type::s32, {extent});
-    Instr* limit = extents_[static_cast<size_t>(symbol)];
-    if (times != 1)
-      limit = b_.binary(Opcode::multiply, limit, b_.scalar(tensor::Type::s32, double(times)));
+    Instr* limit = valid_elements(symbol, extent);
     Instr* inside =
         b_.compare(hlo::Direction::lt, b_.iota(line, 0), b_.broadcast(limit, {extent}, {}));
     masks_.emplace(inside, symbol);

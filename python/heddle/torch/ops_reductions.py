@@ -194,7 +194,7 @@ def cumsum(g, r, x, dim, dtype=None):
     if x.rank == 0 or x.count == 0:
         return x
     dim, n = wrap(dim, x.rank), x.shape[wrap(dim, x.rank)]
-    if not is_float(x.type) or n > 1 << 12:
+    if n > 1 << 12:
         return running(g, x, dim, "add", 0)
     low, size = [0] * x.rank, [1] * x.rank
     low[dim], size[dim] = n - 1, n
