@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "api/size_buckets.h"
 #include "hlo/module.h"
 #include "import/hlo_proto.h"
 #include "import/stablehlo.h"
@@ -25,6 +26,7 @@ const std::vector<int64_t>* shape_of(const std::string& input, const import::Opt
 Result<Extents> extents_of(const Family& family, const import::Options& options) {
   Extents result;
   for (const Family::Dim& dim : family.dims) {
+    if (is_derived(dim.name)) continue;
     if (const auto given = options.dims.find(dim.name); given != options.dims.end()) {
       result[dim.name] = given->second;
       continue;
@@ -37,7 +39,7 @@ Result<Extents> extents_of(const Family& family, const import::Options& options)
                         dim.name, extent, dim.input, known);
   }
   for (const Family::Dim& dim : family.dims)
-    if (!result.contains(dim.name))
+    if (!is_derived(dim.name) && !result.contains(dim.name))
       return user_error("{}: the extent of dimension '{}' ({}) is not known", family.name, dim.name,
                         dim.input);
   return result;

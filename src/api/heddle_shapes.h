@@ -48,7 +48,7 @@ HEDDLE_EXPORT int64_t heddle_context_output_count(const heddle_context* context)
 typedef struct heddle_family_dim {
   const char* input; /* "arg0" */
   int64_t dimension;
-  const char* name;
+  const char* name; /* "length"; of one that follows from others an expression: "2*length" */
 } heddle_family_dim;
 
 typedef struct heddle_family {
@@ -56,7 +56,7 @@ typedef struct heddle_family {
   const char* name; /* for messages */
   const heddle_family_dim* dims;
   size_t dim_count;
-  /* The text for these extents, one for each name; NULL: there is none, and *why may say why not.
+  /* The text for these extents, one for each name that is no expression; NULL: there is none, and *why may say why not.
    * Both are copied at once. Called while the model is opened, and later by whatever thread
    * compiles a program of it, never by two at a time. */
   const char* (*text_at)(void* context, const heddle_dim* extents, size_t extent_count,

@@ -46,8 +46,7 @@ SizeBuckets::SizeBuckets(const std::vector<Port>& inputs, std::set<std::string> 
   }
 }
 
-// A sum or a multiple of others, as exporters write it.
-bool SizeBuckets::is_derived(const std::string& name) const {
+bool is_derived(const std::string& name) {
   return !std::all_of(name.begin(), name.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
   });

@@ -23,6 +23,10 @@ struct SizeBucket {
   bool operator==(const SizeBucket&) const = default;
 };
 
+// The name of a dimension whose extent follows from others', a sum or a multiple of them as
+// exporters write it: "2*n", "past+1".
+bool is_derived(const std::string& name);
+
 // Thread safety: none.
 class SizeBuckets {
  public:
@@ -46,7 +50,6 @@ class SizeBuckets {
   std::optional<std::map<std::string, int64_t>> extents(
       const std::vector<tensor::Shape>& shapes) const;
   std::string rest_of(const std::vector<tensor::Shape>& shapes) const;
-  bool is_derived(const std::string& name) const;
 
   std::vector<std::vector<std::string>> names_;  // by input and dimension; empty: none
   std::set<std::string> fixed_;

@@ -79,31 +79,42 @@ def order_of(value, bindings):
     return dense_order(shape, strides) or list(range(len(shape)))
 
 
+class Bindings(dict):
+    """Extents by expression. pairs: (n, expression) of arguments with a dimension of n around one of
+    that expression, which are likely what a dimension of n * expression was merged from."""
+    pairs = frozenset()
+
+
 def factors(size, bindings):
-    """The extents of a dimension that was merged from several dynamic ones, in the order in which
-    the arguments have these; else its own."""
+    """What a dimension was merged from, where that was several dynamic ones, in the order in which
+    the arguments have these: [(extent, expression or None where it is a number)]."""
     expression = size.node.expr if isinstance(size, torch.SymInt) else None
+    whole = [(concrete(size, bindings), expression)]
     if not bindings or expression is None or not expression.is_Mul:
-        return [concrete(size, bindings)]
+        return whole
     places = {symbol: i for i, symbol in enumerate(bindings)}
     number, parts = 1, []
     for part in expression.args:
         value = part.xreplace(bindings)
         if value.free_symbols:
-            return [concrete(size, bindings)]
-        value = int(value)
+            return whole
         if part.is_number:
-            number *= value
+            number *= part
         else:
-            parts.append((min(places.get(symbol, len(places)) for symbol in part.free_symbols),
-                          value))
-    parts = [value for _, value in sorted(parts)]
-    return [number * parts[0], *parts[1:]]
+            first = min(places.get(symbol, len(places)) for symbol in part.free_symbols)
+            parts.append((first, int(value), part))
+    parts.sort(key=lambda part: part[0])
+    result = [(value, part) for _, value, part in parts]
+    if len(parts) == 1 and (int(number), parts[0][2]) in getattr(bindings, "pairs", ()):
+        return [(int(number), None), *result]
+    result[0] = (int(number) * result[0][0], number * result[0][1])
+    return result
 
 
-def split_extents(value, order, bindings):
-    """Those of memory, with dimensions that were merged apart."""
-    return [n for d in order for n in factors(value.shape[d], bindings)]
+def split(value, order, bindings):
+    """The extents of memory, with dimensions that were merged apart, and their expressions."""
+    parts = [part for d in order for part in factors(value.shape[d], bindings)]
+    return [n for n, _ in parts], [expression for _, expression in parts]
 
 
 def _parameter(graph, value, bindings):
@@ -114,7 +125,7 @@ def _parameter(graph, value, bindings):
     order = order_of(value, bindings)
     shape = sizes(value.shape, bindings)
     type = TYPES[value.dtype]
-    x = graph.parameter("s16" if type == "bf16" else type, split_extents(value, order, bindings))
+    x = graph.parameter("s16" if type == "bf16" else type, split(value, order, bindings)[0])
     x = graph.reshape(graph.bitcast(x, type), [shape[d] for d in order])
     return graph.transpose(x, [order.index(d) for d in range(len(order))])
 
@@ -202,7 +213,7 @@ class _Input:
         self.order = order_of(value, bindings)
         self.plain = self.order == list(range(len(self.order)))
         self.is_bf16 = value.dtype == torch.bfloat16
-        self.extents = split_extents(value, self.order, bindings)
+        self.extents, self.expressions = split(value, self.order, bindings)
         self.is_split = len(self.extents) > len(self.order)
 
     def array(self, tensor):
@@ -234,7 +245,7 @@ class _Output:
             self.way = "plain" if 0 in self.strides else "copy"
         self.is_bf16 = value.dtype == torch.bfloat16
         order = self.order if self.way == "view" else range(len(self.order))
-        self.extents = split_extents(value, order, bindings)
+        self.extents, _ = split(value, order, bindings)
         self.is_split = len(self.extents) > len(self.order)
 
     def value(self, graph, x):
@@ -344,6 +355,7 @@ class Part:
         self.static = [i for i, node in enumerate(inputs) if node.name in static and node.users]
         self.marks, self.held = None, []
         self.symbolic = []  # (position, dimension or None, expression)
+        self.pairs = set()
         for i, node in enumerate(inputs):
             value = node.meta.get("val")
             if isinstance(value, (torch.SymInt, torch.SymFloat)):
@@ -351,6 +363,8 @@ class Part:
             elif isinstance(value, torch.Tensor):
                 self.symbolic += [(i, d, size.node.expr) for d, size in enumerate(value.shape)
                                   if isinstance(size, torch.SymInt)]
+                self.pairs |= {(n, size.node.expr) for n, size in zip(value.shape, value.shape[1:])
+                               if isinstance(n, int) and isinstance(size, torch.SymInt)}
         self.symbols = self._named_sizes()
 
     def _moved(self, args):
@@ -368,9 +382,10 @@ class Part:
             self.static, self.marks, self.held = [], [], []
 
     def _bindings(self, extents):
-        bindings = {}
+        bindings = Bindings()
         for (_, _, expression), extent in zip(self.symbolic, extents):
             bindings[expression] = sympy.sympify(extent)
+        bindings.pairs = self.pairs
         return bindings
 
     def __call__(self, *args):
@@ -434,16 +449,16 @@ class Part:
         names = {position: name for (position, _), name in zip(lowered.inputs, lowered.names)}
 
         def text_at(extents):
-            bindings = {symbol: sympy.Integer(extents[str(symbol)]) for symbol in self.symbols}
+            bindings = Bindings((symbol, sympy.Integer(extents[str(symbol)]))
+                                for symbol in self.symbols)
+            bindings.pairs = self.pairs
             return Lowered(self.gm, bindings, constants).text
 
-        # Inputs are handed over in the order of their memory.
         ways = dict(lowered.inputs)
-        dims = [(names[position], ways[position].order.index(d), str(expression))
-                for position, d, expression in self.symbolic
-                if d is not None and expression.is_symbol and position in names
-                and not ways[position].is_split]
-        if {name for _, _, name in dims} != set(map(str, self.symbols)):
+        dims = [(names[position], d, str(expression).replace(" ", ""))
+                for position, how in lowered.inputs
+                for d, expression in enumerate(how.expressions) if expression is not None]
+        if not {str(symbol) for symbol in self.symbols} <= {name for _, _, name in dims}:
             self.symbols = []  # one is the size of none of them
             return None
         shapes = {name: ways[position].extents for position, name in names.items()}
