@@ -8,6 +8,7 @@ import sys
 import tempfile
 import unittest
 import warnings
+from unittest import mock
 
 try:
     import torch
@@ -134,6 +135,34 @@ class TorchTest(unittest.TestCase):
                 x = torch.randn(n, 8)
                 torch.testing.assert_close(function(x), model(x))
         self.assertEqual(len(self.records), 1)
+
+    def test_sizes_share_programs(self):
+        made, plain = [], heddle.Session
+
+        def session(*args, **kwargs):
+            made.append(plain(*args, **kwargs))
+            return made[-1]
+        for training in (False, True):
+            with self.subTest(training=training), mock.patch.object(heddle, "Session", session):
+                torch._dynamo.reset()
+                model, other = mlp(), mlp()
+                other.load_state_dict(model.state_dict())
+                function = torch.compile(model, backend="heddle")
+                made.clear()
+                for batch in (2, 3, 4):
+                    for length in range(5, 45, 3):
+                        x = torch.randn(batch, length, 8)
+                        with torch.set_grad_enabled(training):
+                            y, wanted = function(x), other(x)
+                        torch.testing.assert_close(y, wanted, rtol=1e-4, atol=1e-5)
+                        if training:
+                            y.square().sum().backward()
+                            wanted.square().sum().backward()
+                for a, b in zip(model.parameters(), other.parameters()):
+                    if training:
+                        torch.testing.assert_close(a.grad, b.grad, rtol=1e-3, atol=1e-3)
+                compilations = sum(one.info["compilations"] for one in made)
+                self.assertLessEqual(compilations, 12 if training else 6)
 
     def test_sizes_in_training(self):
         model, other = images(), images()
