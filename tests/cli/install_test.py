@@ -52,12 +52,12 @@ class InstallTest(CliTest):
         self.assertEqual(2, done.returncode)
         self.assertTrue(done.stderr.startswith("error: "))
 
-    def test_a_server(self):
-        work = self.folder / "serve"
-        self.call("cmake", "-G", "Ninja", "-S", ROOT / "examples" / "serve", "-B", work,
+    def test_compiling_in_the_background(self):
+        work = self.folder / "background"
+        self.call("cmake", "-G", "Ninja", "-S", ROOT / "examples" / "background", "-B", work,
                   f"-DCMAKE_PREFIX_PATH={self.prefix}")
         self.call("cmake", "--build", work)
-        text = self.call(work / "serve", HEDDLE_CACHE="off")
+        text = self.call(work / "background", HEDDLE_CACHE="off")
         self.assertIn("level O2; results of the two programs differ by: rounding", text)
         self.assertIn("cancelled: ", text)
         self.assertIn("bytes left: 0", text)
