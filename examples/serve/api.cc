@@ -123,8 +123,7 @@ void Server::get(const std::string& path, httplib::Response& response) {
     if (!models_.is_ready()) throw Refusal(503, "models are being loaded");
   } else if (path == "/v2" || path == "/v2/") {
     const uint32_t v = heddle_version();
-    const std::string version =
-        fmt::format("{}.{}.{}", v / 1000000, v / 1000 % 1000, v % 1000);
+    const std::string version = fmt::format("{}.{}.{}", v / 1000000, v / 1000 % 1000, v % 1000);
     response.set_content(text({{"name", "heddle"},
                                {"version", version},
                                {"extensions", {"binary_tensor_data", "model_repository"}}}),

@@ -55,8 +55,8 @@ void Config::read(const std::filesystem::path& file) {
   std::ifstream stream(file);
   if (!stream) return;
   static const std::set<std::string> keys{
-      "batch_dimension", "padded_dimension", "pad",         "bounds", "dims",
-      "most_rows",       "delay_ms",         "most_padding"};
+      "batch_dimension", "padded_dimension", "pad",      "bounds",      "dims",
+      "most_rows",       "most_elements",    "delay_ms", "most_padding"};
   try {
     const json from = json::parse(stream);
     for (const auto& [key, value] : from.items())
@@ -67,6 +67,7 @@ void Config::read(const std::filesystem::path& file) {
     bounds = from.value("bounds", bounds);
     dims = from.value("dims", dims);
     most_rows = std::clamp<int64_t>(from.value("most_rows", most_rows), 1, 1024);
+    most_elements = from.value("most_elements", most_elements);
     delay_ms = std::clamp(from.value("delay_ms", delay_ms), 0.0, 10000.0);
     most_padding = from.value("most_padding", most_padding);
   } catch (const json::exception& e) {
@@ -111,7 +112,7 @@ void Model::find_shapes(heddle_model* model) {
   if (free_.size() == 1) config.bounds[config.batch] = std::max<int64_t>(4, config.most_rows);
   if (free_.size() == 1) return;
   sizes_.clear();
-  for (int64_t rows = 1; rows < config.most_rows; rows *= 2) sizes_.push_back(rows);
+  for (int64_t rows = 1; rows < config.most_rows; rows *= 4) sizes_.push_back(rows);
   sizes_.push_back(config.most_rows);
 }
 
