@@ -1,11 +1,13 @@
 // Load on examples/serve, and the same work in a loop without a server.
 //
-//   serve_load http PORT MODEL CLIENTS SECONDS LENGTHS       requests one behind the other from each client
-//   serve_load loop MODEL.onnx THREADS BATCH SECONDS LENGTHS  in this process; BATCH sentences of nearly
+//   serve_load http PORT MODEL CLIENTS SECONDS LENGTHS       requests one behind the other from
+//   each client serve_load loop MODEL.onnx THREADS BATCH SECONDS LENGTHS  in this process; BATCH
+//   sentences of nearly
 //                                                             the same length at a time
 //
-// The model has inputs input_ids and attention_mask, s64 [batch, sequence], and an output embedding.
-// LENGTHS: "1-128", each as likely; or "log:MEDIAN" (log-normal, at most 128: lengths of sentences).
+// The model has inputs input_ids and attention_mask, s64 [batch, sequence], and an output
+// embedding. LENGTHS: "1-128", each as likely; or "log:MEDIAN" (log-normal, at most 128: lengths of
+// sentences).
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -49,10 +51,12 @@ class Lengths {
  public:
   explicit Lengths(const std::string& kind) {
     int64_t from = 0, to = 0;
-    if (std::sscanf(kind.c_str(), "%ld-%ld", &from, &to) == 2 && 0 < from && from <= to && to <= kLongest)
+    if (std::sscanf(kind.c_str(), "%ld-%ld", &from, &to) == 2 && 0 < from && from <= to &&
+        to <= kLongest)
       uniform_ = std::uniform_int_distribution<int64_t>(from, to);
     else if (kind.starts_with("log:"))
-      normal_ = std::lognormal_distribution<double>(std::log(std::atof(kind.c_str() + 4)), 0.6), log_ = true;
+      normal_ = std::lognormal_distribution<double>(std::log(std::atof(kind.c_str() + 4)), 0.6),
+      log_ = true;
     else
       fail("lengths are '" + kind + "', wanted 1-128 or log:MEDIAN");
   }
@@ -75,10 +79,14 @@ class Lengths {
 
 void report(const char* what, std::vector<double> ms, double seconds, int64_t tokens) {
   std::sort(ms.begin(), ms.end());
-  const auto at = [&](double share) { return ms[static_cast<size_t>(share * static_cast<double>(ms.size() - 1))]; };
-  std::printf("%s: %.1f sentences/s, %.0f tokens/s; latency median %.2f, p90 %.2f, p99 %.2f, most %.2f ms; p99/median %.2f\n",
-              what, static_cast<double>(ms.size()) / seconds, static_cast<double>(tokens) / seconds, at(0.5), at(0.9),
-              at(0.99), ms.back(), at(0.99) / at(0.5));
+  const auto at = [&](double share) {
+    return ms[static_cast<size_t>(share * static_cast<double>(ms.size() - 1))];
+  };
+  std::printf(
+      "%s: %.1f sentences/s, %.0f tokens/s; latency median %.2f, p90 %.2f, p99 %.2f, most %.2f ms; "
+      "p99/median %.2f\n",
+      what, static_cast<double>(ms.size()) / seconds, static_cast<double>(tokens) / seconds,
+      at(0.5), at(0.9), at(0.99), ms.back(), at(0.99) / at(0.5));
 }
 
 // ---- over HTTP: one thread, so that the clients take little of the server's processors ----
@@ -92,17 +100,20 @@ struct Client {
 
 std::string request(const std::string& model, const std::vector<int64_t>& ids) {
   const std::vector<int64_t> mask(ids.size(), 1);
-  const std::string bytes = std::to_string(ids.size() * 8), shape = "[1," + std::to_string(ids.size()) + "]";
+  const std::string bytes = std::to_string(ids.size() * 8),
+                    shape = "[1," + std::to_string(ids.size()) + "]";
   std::string json = R"({"inputs":[)";
   for (const char* name : {"input_ids", "attention_mask"})
-    json += std::string(name[0] == 'i' ? "" : ",") + R"({"name":")" + name + R"(","shape":)" + shape +
-            R"(,"datatype":"INT64","parameters":{"binary_data_size":)" + bytes + "}}";
+    json += std::string(name[0] == 'i' ? "" : ",") + R"({"name":")" + name + R"(","shape":)" +
+            shape + R"(,"datatype":"INT64","parameters":{"binary_data_size":)" + bytes + "}}";
   json += R"(],"outputs":[{"name":"embedding","parameters":{"binary_data":true}}]})";
   std::string body = json;
   body.append(reinterpret_cast<const char*>(ids.data()), ids.size() * 8);
   body.append(reinterpret_cast<const char*>(mask.data()), mask.size() * 8);
-  return "POST /v2/models/" + model + "/infer HTTP/1.1\r\nHost: localhost\r\nInference-Header-Content-Length: " +
-         std::to_string(json.size()) + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  return "POST /v2/models/" + model +
+         "/infer HTTP/1.1\r\nHost: localhost\r\nInference-Header-Content-Length: " +
+         std::to_string(json.size()) + "\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
 }
 
 bool send_all(Client& client) {
@@ -133,12 +144,14 @@ int connect_to(int port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fail("nothing listens at that port");
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    fail("nothing listens at that port");
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   return fd;
 }
 
-void measure_http(int port, const std::string& model, size_t count, double seconds, Lengths lengths) {
+void measure_http(int port, const std::string& model, size_t count, double seconds,
+                  Lengths lengths) {
   const int epoll = epoll_create1(0);
   std::vector<Client> clients(count);
   const auto ask = [&](Client& client) {
@@ -167,7 +180,8 @@ void measure_http(int port, const std::string& model, size_t count, double secon
       if (got <= 0) fail("the server closed a connection");
       client.in.append(buffer, static_cast<size_t>(got));
       if (!take_reply(client)) continue;
-      if (seconds_since(start) > warm) ms.push_back(seconds_since(client.begin) * 1000), tokens += client.length;
+      if (seconds_since(start) > warm)
+        ms.push_back(seconds_since(client.begin) * 1000), tokens += client.length;
       ask(client);
     }
   }
@@ -176,7 +190,8 @@ void measure_http(int port, const std::string& model, size_t count, double secon
 
 // ---- in this process ----
 
-void measure_loop(const std::string& file, int threads, int64_t batch, double seconds, Lengths lengths) {
+void measure_loop(const std::string& file, int threads, int64_t batch, double seconds,
+                  Lengths lengths) {
   const heddle_dim dims[] = {{"batch", batch}}, bounds[] = {{"sequence", kLongest}};
   heddle_open_options open{};
   open.struct_size = sizeof open;
@@ -230,8 +245,9 @@ void measure_loop(const std::string& file, int threads, int64_t batch, double se
     pool.resize(pool.size() - static_cast<size_t>(batch));
   }
   const double took = seconds_since(start);
-  std::printf("loop: %.1f sentences/s, %.0f tokens/s, %.2f ms a run\n", static_cast<double>(sentences) / took,
-              static_cast<double>(tokens) / took, took * 1000 / static_cast<double>(ms.size()));
+  std::printf("loop: %.1f sentences/s, %.0f tokens/s, %.2f ms a run\n",
+              static_cast<double>(sentences) / took, static_cast<double>(tokens) / took,
+              took * 1000 / static_cast<double>(ms.size()));
   heddle_context_free(context);
   heddle_program_free(program);
   heddle_model_free(model);
@@ -242,10 +258,14 @@ void measure_loop(const std::string& file, int threads, int64_t batch, double se
 int main(int argc, char** argv) {
   const std::string kind = argc > 1 ? argv[1] : "";
   if (argc != 7 || (kind != "http" && kind != "loop"))
-    fail("serve_load http PORT MODEL CLIENTS SECONDS LENGTHS | loop MODEL.onnx THREADS BATCH SECONDS LENGTHS");
+    fail(
+        "serve_load http PORT MODEL CLIENTS SECONDS LENGTHS | loop MODEL.onnx THREADS BATCH "
+        "SECONDS LENGTHS");
   if (kind == "http")
-    measure_http(std::atoi(argv[2]), argv[3], static_cast<size_t>(std::max(1, std::atoi(argv[4]))), std::atof(argv[5]), Lengths(argv[6]));
+    measure_http(std::atoi(argv[2]), argv[3], static_cast<size_t>(std::max(1, std::atoi(argv[4]))),
+                 std::atof(argv[5]), Lengths(argv[6]));
   else
-    measure_loop(argv[2], std::atoi(argv[3]), std::max(1, std::atoi(argv[4])), std::atof(argv[5]), Lengths(argv[6]));
+    measure_loop(argv[2], std::atoi(argv[3]), std::max(1, std::atoi(argv[4])), std::atof(argv[5]),
+                 Lengths(argv[6]));
   return 0;
 }

@@ -203,15 +203,10 @@ void Server::post(const httplib::Request& request, httplib::Response& response,
   metrics_.observe("heddle_request_seconds", label_of(name), seconds(Clock::now() - begin));
 }
 
-std::vector<Tensor> Server::run(const std::shared_ptr<Model>& model, Request& request) {
-  const auto job = std::make_shared<Job>();
-  job->model = model;
-  job->inputs = std::move(request.inputs);
-  job->others = std::move(request.extents);
-  if (const auto rows = job->others.extract(model->config.batch)) job->rows = rows.mapped();
-  if (const auto all = job->others.extract(model->config.padded)) job->length = all.mapped();
+std::vector<Tensor> Server::run(const std::shared_ptr<Model>& model, Request request) {
+  const JobPointer job = job_of(model, std::move(request));
   std::future<std::vector<Tensor>> outputs = job->outputs.get_future();
-  scheduler_.submit(job);
+  scheduler_.submit({job});
   while (outputs.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
     if (connection->is_gone()) {
       scheduler_.abandon(job);

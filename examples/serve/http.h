@@ -63,7 +63,7 @@ class Server : public httplib::Server {
             const httplib::ContentReader& read);
   std::string read_body(const httplib::Request& request, const httplib::ContentReader& read,
                         class Charge& charge);
-  std::vector<Tensor> run(const std::shared_ptr<Model>& model, Request& request);
+  std::vector<Tensor> run(const std::shared_ptr<Model>& model, Request request);
 
   const Limits& limits_;
   Repository& models_;

@@ -97,14 +97,26 @@ Scheduler::~Scheduler() {
   for (std::thread& runner : runners_) runner.join();
 }
 
-void Scheduler::submit(const JobPointer& job) {
+JobPointer job_of(const std::shared_ptr<Model>& model, Request request) {
+  const auto job = std::make_shared<Job>();
+  job->model = model;
+  job->inputs = std::move(request.inputs);
+  job->others = std::move(request.extents);
+  if (const auto rows = job->others.extract(model->config.batch)) job->rows = rows.mapped();
+  if (const auto all = job->others.extract(model->config.padded)) job->length = all.mapped();
+  return job;
+}
+
+void Scheduler::submit(const Jobs& jobs) {
   const std::lock_guard lock(mutex_);
-  if (queue_.size() >= limits_.queued)
+  if (queue_.size() + jobs.size() > limits_.queued)
     throw Refusal(503, "{} requests are waiting; try again later", queue_.size());
-  queue_.push_back(job);
-  ++pending_[job->model.get()];
+  for (const JobPointer& job : jobs) {
+    queue_.push_back(job);
+    ++pending_[job->model.get()];
+  }
   metrics_.set("heddle_queue_requests", static_cast<double>(queue_.size()));
-  changed_.notify_one();
+  changed_.notify_all();
 }
 
 void Scheduler::abandon(const JobPointer& job) {

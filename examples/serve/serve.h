@@ -81,7 +81,7 @@ struct Config {  // config.json: docs/serving.md
   void read(const std::filesystem::path& file);  // if it is there
 };
 struct Limits {
-  int port = 8000, runners = 1, threads = 0;
+  int port = 8000, runners = 2, threads = 0;
   size_t queued = 1024, connections = 256, body_bytes = 64 << 20, all_bytes = 1 << 30;
   double request_seconds = 20, idle_seconds = 60, drain_seconds = 30, poll_seconds = 1;
 };
@@ -157,12 +157,14 @@ struct Job {
 };
 using JobPointer = std::shared_ptr<Job>;
 using Jobs = std::vector<JobPointer>;
+JobPointer job_of(const std::shared_ptr<Model>& model, Request request);
 
 class Scheduler {
  public:
   Scheduler(const Limits& limits, Metrics& metrics);
   ~Scheduler();  // cancels runs; what waits is refused
-  void submit(const JobPointer& job);
+  // Each job's `outputs` then has the outputs, or a Refusal. Refusal: too many wait.
+  void submit(const Jobs& jobs);
   void abandon(const JobPointer& job);  // a run that nobody waits for any more is cancelled
 
  private:
