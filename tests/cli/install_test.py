@@ -62,6 +62,17 @@ class InstallTest(CliTest):
         self.assertIn("cancelled: ", text)
         self.assertIn("bytes left: 0", text)
 
+    def test_the_server(self):
+        if shutil.which("pkg-config") is None or subprocess.run(["pkg-config", "cpp-httplib"], check=False).returncode != 0:
+            self.skipTest("libcpp-httplib-dev is not installed")
+        for example, made in [("serve", "serve"), ("triton", "libtriton_heddle.so")]:
+            work = self.folder / example
+            self.call("cmake", "-G", "Ninja", "-S", ROOT / "examples" / example, "-B", work,
+                      f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0")
+            self.call("cmake", "--build", work)
+            self.assertTrue((work / made).exists())
+        self.assertIn("--models", self.call(self.folder / "serve" / "serve", "--help"))
+
     def test_a_device_of_another_tree(self):
         work = self.folder / "device"
         self.call("cmake", "-G", "Ninja", "-S", ROOT / "examples" / "device", "-B", work,

@@ -5,7 +5,9 @@ import pathlib
 import random
 import shutil
 import socket
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -65,6 +67,7 @@ class ServeTest(CliTest):
     def setUpClass(cls):
         if not SERVE.exists():
             raise unittest.SkipTest(f"{SERVE} is not built: libcpp-httplib-dev is missing")
+        cls.cache = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="heddle-serve-"))
 
     def setUp(self):
         super().setUp()
@@ -91,7 +94,7 @@ class ServeTest(CliTest):
         shutil.move(self.folder / "loop.heddle", self.models / "loop.heddle")
 
     def serve(self, *options):
-        server = Server(SERVE, self.models, *options, cache=self.folder / "cache")
+        server = Server(SERVE, self.models, *options, cache=self.cache)
         self.addCleanup(server.stop)
         return server.wait_ready()
 
@@ -174,6 +177,26 @@ class AnswersTest(ServeTest):
         self.assertIn("give indices in that range", bad[0][1])
         per_run = (server.metric("heddle_rows_total") - rows) / (server.metric("heddle_run_seconds_count") - runs)
         self.assertGreater(per_run, 1.5)
+
+    def test_wrong_options_are_one_line(self):
+        server = self.serve()
+        for options in [("--models", self.folder / "none"), ("--models", self.models, "--port", "70000"), (),
+                        ("--models", self.models, "--port", server.port), ("--models", self.models, "--most-rows", "0"),
+                        ("--models", self.models, "--port", "0", "--host", "256.1.1.1")]:
+            done = subprocess.run([SERVE, *map(str, options)], capture_output=True, text=True, timeout=20, check=False)
+            self.assertEqual((2, 1), (done.returncode, done.stderr.count("error: ")), done.stderr)
+
+    def test_configs_that_do_not_fit(self):
+        wrong = {"a": {"batch_dimension": "rows"}, "b": {"most": 3}, "c": {**CONFIG, "pad": {"input_ids": 0}},
+                 "d": {**CONFIG, "bounds": {}}, "e": {**CONFIG, "bounds": {"sequence": "16"}},
+                 "f": {**CONFIG, "pad": {"input_ids": 0.5, "attention_mask": 0}}}
+        for name, config in wrong.items():
+            self.put(name, "minilm", config)
+        server = self.serve()
+        reasons = {m["name"]: m["reason"] for m in server.json("POST", "/v2/repository/index", {})[1]}
+        for name, part in [("a", "no dynamic dimension 'rows'"), ("b", "unknown key 'most'"), ("c", "no value for input 'attention_mask'"),
+                           ("d", "padded_dimension: it needs"), ("e", "config: "), ("f", "got 0.5 in the data, wanted INT64")]:
+            self.assertIn(part, reasons[name])
 
     def test_reasons(self):
         self.put("bert", "minilm", CONFIG)
