@@ -114,6 +114,7 @@ void Scheduler::submit(const Jobs& jobs) {
   for (const JobPointer& job : jobs) {
     queue_.push_back(job);
     ++pending_[job->model.get()];
+    metrics_.add("heddle_accepted_total", label_of(job->model->name));
   }
   metrics_.set("heddle_queue_requests", static_cast<double>(queue_.size()));
   changed_.notify_all();
@@ -125,6 +126,7 @@ void Scheduler::abandon(const JobPointer& job) {
   if (job->batch != nullptr && --job->batch->wanted == 0) job->batch->cancel();
   if (std::erase(queue_, job) > 0 && --pending_[job->model.get()] == 0)
     pending_.erase(job->model.get());
+  metrics_.set("heddle_queue_requests", static_cast<double>(queue_.size()));
 }
 
 // The oldest request, and those that are run with it for the least padding: of nearly its length.

@@ -98,6 +98,22 @@ class ServeTest(CliTest):
         self.addCleanup(server.stop)
         return server.wait_ready()
 
+    def wait_for(self, condition):
+        for _ in range(1000):
+            if condition():
+                return
+            time.sleep(0.02)
+        self.fail("it did not come to that")
+
+    def occupy(self, server, waiting=0):
+        """A client whose request does not end: it runs, or is the last of those that wait."""
+        body, headers = infer_body(trips(2 ** 31 - 1), True)
+        client = socket.create_connection(("127.0.0.1", server.port))
+        accepted = server.metric("heddle_accepted_total")
+        client.sendall(post("/v2/models/loop/infer", body, f"Content-Length: {len(body)}", *(f"{k}: {v}" for k, v in headers.items())))
+        self.wait_for(lambda: server.metric("heddle_accepted_total") > accepted and server.metric("heddle_queue_requests") == waiting)
+        return client
+
     def close(self, wanted, got):
         self.assertEqual([tuple(wanted[0]), len(wanted[1])], [tuple(got[0]), len(got[1])])
         largest = max(abs(value) for value in wanted[1])
@@ -145,6 +161,7 @@ class AnswersTest(ServeTest):
 
     def test_batches_give_what_each_request_gives_alone(self):
         self.put("bert", "hidden", CONFIG)
+        self.put_loop()
         server = self.serve("--runners", 1)
         inputs, expected = self.recorded("minilm")
         outputs = server.infer("bert", inputs)  # three rows, for which there is no program
@@ -160,14 +177,17 @@ class AnswersTest(ServeTest):
         def ask(seed, n):
             together[seed] = server.infer("bert", sentence(n, seed), binary=seed % 2 == 0)
 
-        def ask_wrong():  # joined to others; only this one is at fault
-            for n in (3, 9, 15):
-                body = infer_body(sentence(n, 1, words=10 ** 6), True)
-                bad.append(server.error("POST", "/v2/models/bert/infer", *body))
+        def ask_wrong(n):  # joined to others; only this one is at fault
+            body = infer_body(sentence(n, 1, words=10 ** 6), True)
+            bad.append(server.error("POST", "/v2/models/bert/infer", *body))
 
-        threads = [threading.Thread(target=ask, args=a) for a in enumerate(lengths)] + [threading.Thread(target=ask_wrong)]
+        busy = self.occupy(server)  # until all of them wait
+        threads = [threading.Thread(target=ask, args=a) for a in enumerate(lengths)]
+        threads += [threading.Thread(target=ask_wrong, args=(n,)) for n in (3, 9, 15)]
         for thread in threads:
             thread.start()
+        self.wait_for(lambda: server.metric("heddle_queue_requests") == len(threads))
+        busy.close()
         for thread in threads:
             thread.join()
         for one, other in zip(alone, together):
@@ -317,32 +337,13 @@ class ChangesTest(ServeTest):
         server = self.serve("--runners", 1, "--queue", 2)
         start = time.monotonic()
         self.assertEqual({"out0": ([], [1000])}, server.infer("loop", trips(1000)))
-        body, headers = infer_body(trips(2 ** 31 - 1), True)
-        endless = post("/v2/models/loop/infer", body, f"Content-Length: {len(body)}", *(f"{k}: {v}" for k, v in headers.items()))
-
-        def leave():
-            client = socket.create_connection(("127.0.0.1", server.port))
-            client.sendall(endless)
-            return client
-
-        clients = [leave()]
-        for _ in range(200):  # it runs
-            time.sleep(0.02)
-            if server.metric("heddle_queue_requests") == 0:
-                break
-        clients += [leave(), leave()]
-        for _ in range(200):
-            time.sleep(0.02)
-            if server.metric("heddle_queue_requests") == 2:
-                break
+        clients = [self.occupy(server)]
+        clients += [self.occupy(server, waiting=1), self.occupy(server, waiting=2)]
         status, reply, _ = server.ask("POST", "/v2/models/loop/infer", *infer_body(trips(1), True))
         self.assertEqual((503, "1"), (status, reply.get("Retry-After")))
         for client in clients:
             client.close()
-        for _ in range(200):
-            time.sleep(0.02)
-            if server.metric("heddle_abandoned_total") == 3 and server.metric("heddle_queue_requests") == 0:
-                break
+        self.wait_for(lambda: server.metric("heddle_abandoned_total") == 3 and server.metric("heddle_queue_requests") == 0)
         self.assertEqual({"out0": ([], [5])}, server.infer("loop", trips(5)))
         self.assertLess(time.monotonic() - start, 20)  # the endless run alone would take longer
         # One that is under way is answered, then the server ends; no other comes in between.
