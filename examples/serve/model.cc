@@ -173,7 +173,7 @@ void Model::compile(const std::filesystem::path& file, int64_t rows, std::atomic
   int64_t top = 1;
   for (const Port& port : inputs)
     for (const Dim& dim : port.dims)
-      if (!is_late_ && dim.name != config.batch) top = std::max(top, dim.most);
+      if (!is_late_ && (rows == 0 || dim.name != config.batch)) top = std::max(top, dim.most);
   for (int64_t extent = 1; !stop; extent = std::min(extent * 4, top)) {
     std::vector<Tensor> in;
     for (const Port& port : inputs) {
@@ -184,7 +184,11 @@ void Model::compile(const std::filesystem::path& file, int64_t rows, std::atomic
                          : std::min(extent, dim.most));
       in.push_back(zeros(port, at));
     }
-    run(context(0, rows).get(), in);
+    try {
+      run(context(0, rows).get(), in);
+    } catch (const Refusal& refusal) {  // 400: zeros are no input for it
+      if (refusal.status != 400) throw;
+    }
     if (extent >= top) return;
   }
   throw Refusal(503, "the server stops");

@@ -147,8 +147,8 @@ Jobs Scheduler::gather(const JobPointer& first) const {
     const int64_t more = rows + job->rows, most = std::max(longest, job->length);
     const int64_t sum = elements + job->rows * job->length;
     const double padded = static_cast<double>(more * most) / static_cast<double>(sum);
-    if (more > config.most_rows || more * most > config.most_elements) continue;
-    if (padded > 1 + config.most_padding) continue;
+    if (more > config.most_rows || padded > 1 + config.most_padding) continue;
+    if (!config.padded.empty() && more * most > config.most_elements) continue;
     rows = more, longest = most, elements = sum;
     jobs.push_back(job);
   }

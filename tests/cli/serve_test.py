@@ -198,6 +198,34 @@ class AnswersTest(ServeTest):
         per_run = (server.metric("heddle_rows_total") - rows) / (server.metric("heddle_run_seconds_count") - runs)
         self.assertGreater(per_run, 1.5)
 
+    def test_one_program_has_all_batches_where_nothing_else_is_dynamic(self):
+        self.put("cnn", "cnn", {"batch_dimension": "batch", "most_rows": 8})
+        self.put_loop()
+        server = self.serve("--runners", 1)
+        inputs, expected = self.recorded("cnn")
+        self.close(expected["out"], server.infer("cnn", inputs)["out"])
+        size = len(inputs["image"][2]) // 2
+        images = [("FP32", (1, 3, 16, 16), inputs["image"][2][i % 2 * size:][:size]) for i in range(12)]
+        runs, results = server.metric("heddle_run_seconds_count"), [None] * len(images)
+
+        def ask(i):
+            results[i] = server.infer("cnn", {"image": images[i]})["out"]
+
+        busy = self.occupy(server)
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(images))]
+        for thread in threads:
+            thread.start()
+        self.wait_for(lambda: server.metric("heddle_queue_requests") == len(threads))
+        busy.close()
+        for thread in threads:
+            thread.join()
+        for i, result in enumerate(results):
+            self.close(([1, 10], expected["out"][1][i % 2 * 10:][:10]), result)
+        self.assertEqual(3, server.metric("heddle_run_seconds_count") - runs)  # 8, 4, and the busy one
+        status, reason = server.error("POST", "/v2/models/cnn/infer", *infer_body({"image": ("FP32", (9, 3, 16, 16), [0.0] * 9 * size)}, True))
+        self.assertEqual(400, status)
+        self.assertIn("wanted batch from 1 to 8", reason)
+
     def test_wrong_options_are_one_line(self):
         server = self.serve()
         for options in [("--models", self.folder / "none"), ("--models", self.models, "--port", "70000"), (),
