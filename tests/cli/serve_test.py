@@ -13,7 +13,7 @@ import time
 import unittest
 
 from cli import MODELS, ROOT, CliTest, read_npz
-from serve_client import Server, infer_body, post
+from serve_client import Server, damage, infer_body, post
 
 BUILD = pathlib.Path(os.environ.get("HEDDLE_BUILD", ROOT / "build" / "release"))
 SERVE = pathlib.Path(os.environ.get("HEDDLE_SERVE", BUILD / "serve"))
@@ -444,35 +444,6 @@ class AttacksTest(ServeTest):
         for name, output in server.infer("bert", sentence(7, 1)).items():
             self.close(wanted[name], output)
         self.assertEqual(0, server.stop())
-
-
-def damage(server, model, binary, plain, count, seed):
-    """Sends damaged requests, each on a connection of its own; how many got which status."""
-    chance, counts = random.Random(seed), {}
-    for _ in range(count):
-        body, headers = chance.choice([binary, plain])
-        lines = [f"Content-Length: {len(body)}", *(f"{k}: {v}" for k, v in headers.items())]
-        data = bytearray(post(f"/v2/models/{model}/infer", body, *lines))
-        kind = chance.randrange(5)
-        if kind == 0:  # cut off
-            data = data[:chance.randrange(len(data))]
-        elif kind == 1:  # bytes that change
-            for _ in range(chance.randrange(1, 8)):
-                data[chance.randrange(len(data))] = chance.randrange(256)
-        elif kind == 2:  # a piece that is missing, or there twice
-            at, size = chance.randrange(len(data)), chance.randrange(1, 60)
-            data[at:at + size] = data[at:at + size] * chance.choice([0, 2])
-        elif kind == 3:  # another number
-            digits = [i for i, byte in enumerate(data) if 48 <= byte < 58]
-            at = chance.choice(digits)
-            data[at:at + 1] = chance.choice([b"-1", b"0", b"99999999999999999999", b"1e400", b"18446744073709551615", b"4294967296"])
-        else:  # deeply nested, or very long
-            text = chance.choice([b"[" * 5000, b"{\"inputs\":" * 500, b"\"" + b"a" * 50000, b"1" * 5000, b"[1," * 3000])
-            data = bytearray(post(f"/v2/models/{model}/infer", text, f"Content-Length: {len(text)}"))
-        got = server.raw(bytes(data), half_close=True)
-        status = got[9:12].decode() if got.startswith(b"HTTP/1.1 ") else "closed"
-        counts[status] = counts.get(status, 0) + 1
-    return counts
 
 
 class TritonClientTest(ServeTest):

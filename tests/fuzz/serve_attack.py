@@ -17,8 +17,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from cli import MODELS  # noqa: E402
-from serve_client import Server, infer_body, post  # noqa: E402
-from serve_test import CONFIG, damage, sentence  # noqa: E402
+from serve_client import Server, damage, infer_body, post  # noqa: E402
+from serve_test import CONFIG, sentence  # noqa: E402
 
 PATH = "/v2/models/bert/infer"
 MOST_BODY = 65536
