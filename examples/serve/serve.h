@@ -76,8 +76,8 @@ struct Config {  // config.json: docs/serving.md
   std::string batch, padded;
   std::map<std::string, json> pad;  // by input
   std::map<std::string, int64_t> bounds, dims;
-  int64_t most_rows = 16, most_elements = 128;  // of a run; along the padded dimension, too
-  double delay_ms = 2, most_padding = 0.25;
+  int64_t most_rows = 16, most_elements = 64;  // of a run; along the padded dimension, too
+  double delay_ms = 2, most_padding = 0.1;
   void read(const std::filesystem::path& file);  // if it is there
 };
 struct Limits {
