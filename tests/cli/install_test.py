@@ -52,15 +52,26 @@ class InstallTest(CliTest):
         self.assertEqual(2, done.returncode)
         self.assertTrue(done.stderr.startswith("error: "))
 
-    def test_a_server(self):
-        work = self.folder / "serve"
-        self.call("cmake", "-G", "Ninja", "-S", ROOT / "examples" / "serve", "-B", work,
+    def test_compiling_in_the_background(self):
+        work = self.folder / "background"
+        self.call("cmake", "-G", "Ninja", "-S", ROOT / "examples" / "background", "-B", work,
                   f"-DCMAKE_PREFIX_PATH={self.prefix}")
         self.call("cmake", "--build", work)
-        text = self.call(work / "serve", HEDDLE_CACHE="off")
+        text = self.call(work / "background", HEDDLE_CACHE="off")
         self.assertIn("level O2; results of the two programs differ by: rounding", text)
         self.assertIn("cancelled: ", text)
         self.assertIn("bytes left: 0", text)
+
+    def test_the_server(self):
+        if shutil.which("pkg-config") is None or subprocess.run(["pkg-config", "cpp-httplib"], check=False).returncode != 0:
+            self.skipTest("libcpp-httplib-dev is not installed")
+        for example, made in [("serve", "serve"), ("triton", "libtriton_heddle.so")]:
+            work = self.folder / example
+            self.call("cmake", "-G", "Ninja", "-S", ROOT / "examples" / example, "-B", work,
+                      f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0")
+            self.call("cmake", "--build", work)
+            self.assertTrue((work / made).exists())
+        self.assertIn("--models", self.call(self.folder / "serve" / "serve", "--help"))
 
     def test_a_device_of_another_tree(self):
         work = self.folder / "device"

@@ -1,6 +1,6 @@
-/* A miniature server: a model answers at once from a quickly compiled program while the optimised
- * one is compiled in the background; several threads, each with its own context; memory from our
- * own allocator; a custom call; progress; and a run that is cancelled. */
+/* A model answers at once from a quickly compiled program while the optimised one is compiled in the
+ * background; several threads, each with its own context; memory from our own allocator; a custom
+ * call; progress; and a run that is cancelled. */
 #include <heddle/heddle.h>
 #include <pthread.h>
 #include <stdatomic.h>
