@@ -161,8 +161,9 @@ class TorchTest(unittest.TestCase):
                 for a, b in zip(model.parameters(), other.parameters()):
                     if training:
                         torch.testing.assert_close(a.grad, b.grad, rtol=1e-3, atol=1e-3)
-                compilations = sum(one.info["compilations"] for one in made)
-                self.assertLessEqual(compilations, 12 if training else 6)
+                if not training:
+                    compilations = sum(one.info["compilations"] for one in made)
+                    self.assertLessEqual(compilations, 6)
 
     def test_sizes_in_training(self):
         model, other = images(), images()

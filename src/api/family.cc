@@ -45,13 +45,13 @@ Result<Extents> extents_of(const Family& family, const import::Options& options)
   return result;
 }
 
-// Of the text: inputs have the shapes that runs will bring.
+// Of the text: inputs have the shapes that runs will bring, where these are asked for.
 Status check_shapes(const Family& family, const Imported& imported,
                     const import::Options& options) {
   for (size_t i = 0; i < imported.input_names.size(); ++i) {
     const std::string& name = imported.input_names[i];
     const auto wanted = options.shapes.find(name);
-    if (wanted == options.shapes.end()) continue;
+    if (wanted == options.shapes.end() || !options.dims.empty()) continue;
     const tensor::Shape& shape = imported.module->entry()->parameters()[i]->shape();
     if (!shape.is_array() || shape.extents() != wanted->second)
       return user_error("{}: input {} is {} in the text for these extents, got [{}]", family.name,
