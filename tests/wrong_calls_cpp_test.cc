@@ -196,11 +196,12 @@ void compile_rows(std::vector<Row>& rows) {
     set(options);
     return g.model.compile(options);
   };
-  WRONG(device, "nonsense", compile(g, [](auto& o) { o.device = "nonsense"; }));
+  WRONG(user, "nonsense", compile(g, [](auto& o) { o.device = "nonsense"; }));
+  WRONG(device, "cuda:99", compile(g, [](auto& o) { o.device = "cuda:99"; }));
   WRONG(user, "level", compile(g, [](auto& o) { o.level = "O9"; }));
   WRONG(user, "fuse", compile(g, [](auto& o) { o.fuse = "all"; }));
   WRONG(user, "numerics", compile(g, [](auto& o) { o.numerics = ""; }));
-  WRONG(user, "precision", compile(g, [](auto& o) { o.precision = "f31"; }));
+  WRONG(user, "precision", compile(g, [](auto& o) { o.device = "cpu", o.precision = "f31"; }));
   WRONG(user, "target", compile(g, [](auto& o) { o.device = "cpu", o.target = "nothing"; }));
   WRONG(user, "threads", compile(g, [](auto& o) { o.threads = -1; }));
   WRONG(user, "threads", compile(g, [](auto& o) { o.threads = 5000; }));

@@ -31,9 +31,9 @@ Imported import_decoded(std::string_view bytes, const Options& options, TensorSo
   const ModelFacts facts = read_facts(model);
   preflight(facts, options.unsupported.get());
   Imported result;
-  result.origin = origin_of(model);
   const std::vector<Input> inputs = bind_inputs(model.graph, options, result);
   import_graph(facts, inputs, options, source, result);
+  result.origin = origin_of(model);
   return result;
 }
 
