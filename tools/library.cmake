@@ -41,7 +41,7 @@ foreach(part heddle_api ${parts})
     target_sources(heddle_static PRIVATE $<TARGET_OBJECTS:${part}>)
   endif()
 endforeach()
-target_link_libraries(heddle_static PRIVATE fmt::fmt PkgConfig::zip SQLite::SQLite3 Threads::Threads
+target_link_libraries(heddle_static PRIVATE fmt::fmt SQLite::SQLite3 Threads::Threads
                                             ${CMAKE_DL_LIBS})
 
 if(TARGET heddle-llvm)  # opened at run time

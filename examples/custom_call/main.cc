@@ -3,8 +3,7 @@
 #include <heddle/heddle.hpp>
 
 #include <cstdio>
-#include <cstring>
-#include <string>
+#include <cstdlib>
 
 namespace {
 
@@ -26,7 +25,8 @@ int32_t at_least(const heddle_custom_call* call, void*) {
     std::snprintf(call->error, static_cast<size_t>(call->error_bytes), "wanted one f32 array");
     return 1;
   }
-  const float least = std::stof(call->config);
+  // The config is as it stands in the module, with its quotes.
+  const float least = std::strtof(call->config + (call->config[0] == '"' ? 1 : 0), nullptr);
   const heddle_array& from = call->arguments[0];
   int64_t count = 1;
   for (int64_t d = 0; d < from.rank; ++d) count *= from.dims[d];

@@ -7,7 +7,7 @@ import onnx_bytes
 from cli import ROOT
 from installed import WARNINGS, PackageTest, prefix
 
-CPP = """#undef NDEBUG
+INCLUDES = """#undef NDEBUG
 #include <heddle/heddle.hpp>
 
 #include <cassert>
@@ -15,9 +15,9 @@ CPP = """#undef NDEBUG
 #include <fstream>
 #include <iterator>
 #include <thread>
-
-void block_{number}();
-void block_{number}() {{
+"""
+BLOCK = """
+static void block_{number}() {{
 {text}}}
 """
 C = """#include <heddle/heddle.h>
@@ -48,18 +48,21 @@ class DocsTest(PackageTest):
                   "-o", program, f"-L{prefix() / 'lib'}", "-lheddle", "-pthread")
         return self.call(program, cwd=self.folder, **self.environment)
 
+    def source(self, name, before, texts):
+        """A file with a function `name` that runs all blocks."""
+        text = before + INCLUDES
+        text += "".join(BLOCK.format(number=i, text=block) for i, block in enumerate(texts))
+        text += f"void {name}();\nvoid {name}() {{\n"
+        text += "".join(f"  block_{i}();\n" for i in range(len(texts))) + "}\n"
+        return self.file(f"{name}.cc", text)
+
     def test_cpp(self):
-        texts = [(text, "") for text in blocks("cpp")]
-        texts += [(text, "#define HEDDLE_EXPECTED\n") for text in blocks("cpp expected")]
-        self.assertGreater(len(texts), 10)
-        sources = []
-        for number, (text, before) in enumerate(texts):
-            sources.append(self.file(f"block{number}.cc",
-                                     before + CPP.format(number=number, text=text)))
-        calls = "".join(f"void block_{i}();\n" for i in range(len(texts)))
-        calls += "int main() {\n" + "".join(f"  block_{i}();\n" for i in range(len(texts))) + "}\n"
-        sources.append(self.file("main.cc", calls))
-        for standard in ("c++17", "c++20", "c++23"):
+        self.assertGreater(len(blocks("cpp")), 8)
+        sources = [self.source("all_blocks", "", blocks("cpp")),
+                   self.source("expected_blocks", "#define HEDDLE_EXPECTED\n", blocks("cpp expected")),
+                   self.file("main.cc", "void all_blocks();\nvoid expected_blocks();\n"
+                                        "int main() {\n  all_blocks();\n  expected_blocks();\n}\n")]
+        for standard in ("c++17", "c++23"):
             told = self.build("c++", standard, sources)
             for expected in ["x: f32[1,3]\n", "opset 17, by a tool 1.2\n", "author = somebody\n",
                              "input x is f32[1,5]; wanted f32[1,3]", "no-such-model.onnx: ",
