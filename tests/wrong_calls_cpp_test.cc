@@ -9,7 +9,7 @@
 #include "small_onnx.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-extern "C" const char* __asan_default_options() {
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "allocator_may_return_null=1:detect_leaks=1";
 }
 #endif
