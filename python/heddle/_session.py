@@ -148,8 +148,8 @@ class Session(_core.Session):
     def origin(self) -> dict[str, Any]:
         """What an ONNX file says of itself: producer, description, version, opsets, metadata, …
 
-        >>> heddle.Session("model.onnx").origin["opsets"]
-        {'ai.onnx': 17}
+        >>> heddle.Session("model.onnx").origin["opsets"]["ai.onnx"]
+        17
         """
         return self._origin()
 

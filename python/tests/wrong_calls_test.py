@@ -39,15 +39,16 @@ def rows():
         (Error, "level", lambda s: opened(level="O9")),
         (Error, "fuse", lambda s: opened(fuse="all")),
         (Error, "numerics", lambda s: opened(numerics="sloppy")),
-        (Error, "precision", lambda s: opened(precision="f31")),
+        (Error, "precision", lambda s: opened(device="cpu", precision="f31")),
         (Error, "order", lambda s: opened(order="random")),
         (Error, "library", lambda s: opened(library="mkl")),
         (Error, "threads", lambda s: opened(threads=-1)),
         (Error, "threads", lambda s: opened(threads=5000)),
         ((Error, TypeError), "", lambda s: opened(threads="two")),
         ((Error, TypeError), "", lambda s: opened(level=2)),
-        (Error, "memory_limit_bytes", lambda s: opened(memory_limit_bytes=-1)),
-        (heddle.DeviceError, "nonsense", lambda s: opened(device="nonsense")),
+        (Error, "memory_limit_bytes", lambda s: opened(memory_limit=-1)),
+        (Error, "nonsense", lambda s: opened(device="nonsense")),
+        (heddle.DeviceError, "", lambda s: opened(device="cuda:99")),
         (Error, "target", lambda s: opened(device="cpu", target="nothing")),
         (Error, "dims", lambda s: opened(dims={"batch": -1})),
         ((Error, TypeError), "", lambda s: opened(dims={"batch": "many"})),
@@ -88,7 +89,7 @@ def rows():
         (Error, "", lambda s: s.save("")),
         (Error, "", lambda s: s.save("/tmp/x.heddle")),  # interpreted
         (TypeError, "", lambda s: s.save(None)),
-        (TypeError, "", lambda s: s.wait("long")),
+        (Error, "most_ms", lambda s: s.wait(-1)),
     ]
     return files + options + runs
 

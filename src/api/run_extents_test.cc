@@ -30,7 +30,7 @@ class Shapes : public ::testing::Test {
     model.inputs = {onnx::value("a", onnx::kFloat, {"n", "2"}),
                     onnx::value("b", onnx::kFloat, {"n", "2"})};
     model.nodes = {onnx::node("Add", {"a", "b"}, {"y"}),
-                   onnx::node("Concat", {"a", "a"}, {"z"}, {onnx::attr("axis", 0)})};
+                   onnx::node("Concat", {"a", "a"}, {"z"}, {onnx::attr("axis", int64_t{0})})};
     model.outputs = {"y", "z"};
     const heddle_dim bound{"n", 16};
     heddle_open_options open{};
