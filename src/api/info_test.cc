@@ -137,7 +137,7 @@ TEST(Info, OperationsOfStablehloAreListed) {
   one.struct_size = sizeof one;
   heddle_status_unsupported(opened.status, 1, &one);
   EXPECT_STREQ(one.what, "stablehlo.more");
-  EXPECT_STREQ(one.place, "4:8");
+  EXPECT_STREQ(one.place, "4:3");
 }
 
 TEST(Info, OtherErrorsListNothing) {
