@@ -16,8 +16,10 @@
 #include "heddle_expected.hpp"
 // Both kinds may be in one program: their names differ for the linker, and from the library's own.
 #define HEDDLE_INLINE_NAMESPACE expecting
-#else
+#elif defined(__cpp_exceptions)
 #define HEDDLE_INLINE_NAMESPACE throwing
+#else
+#error "without exceptions, define HEDDLE_EXPECTED before including heddle.hpp"
 #endif
 
 namespace heddle {

@@ -62,6 +62,11 @@ class DocsTest(PackageTest):
                    self.source("expected_blocks", "#define HEDDLE_EXPECTED\n", blocks("cpp expected")),
                    self.file("main.cc", "void all_blocks();\nvoid expected_blocks();\n"
                                         "int main() {\n  all_blocks();\n  expected_blocks();\n}\n")]
+        self.call("c++", "-std=c++20", "-fno-exceptions", "-fsyntax-only", *WARNINGS,
+                  f"-I{prefix() / 'include'}", sources[1])
+        self.assertIn("define HEDDLE_EXPECTED", self.call(
+            "c++", "-std=c++20", "-fno-exceptions", "-fsyntax-only", f"-I{prefix() / 'include'}",
+            sources[0], status=1))
         for standard in ("c++17", "c++23"):
             told = self.build("c++", standard, sources)
             for expected in ["x: f32[1,3]\n", "opset 17, by a tool 1.2\n", "author = somebody\n",
