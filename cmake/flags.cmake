@@ -1,6 +1,13 @@
 # Compiler and linker flags for everything of this project; a parent's targets do not see them.
-add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
-                    -fvisibility=hidden -ffp-contract=off)
+if(PROJECT_IS_TOP_LEVEL)
+  add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
+else()
+  add_compile_options(-w)  # the parent's warnings are about its own code
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    add_compile_options(-O2)
+  endif()
+endif()
+add_compile_options(-fvisibility=hidden -ffp-contract=off)
 if(HEDDLE_WERROR)
   add_compile_options(-Werror)
 endif()

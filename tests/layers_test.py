@@ -8,8 +8,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
 GROUND = "base"  # every folder may use it, and it uses none
 # Headers that are installed find these beside them, with no path.
-INSTALLED = {"api": {"heddle.h", "heddle_check.h", "heddle_device.h", "heddle_shapes.h", "heddle_state.h",
-                     "heddle_text.h", "heddle_types.h"},
+INSTALLED = {"api": {"heddle.h", "heddle_check.h", "heddle_device.h", "heddle_info.h", "heddle_shapes.h",
+                     "heddle_state.h", "heddle_text.h", "heddle_types.h"},
              "runtime": {"hal.h"}}
 FORBIDDEN_NAMES = {"util", "utils", "common", "misc", "core", "service"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)

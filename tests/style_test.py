@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST_LINES = 500
 MOST_README_LINES = 30
 TABLE = re.compile(r"(\.def|_table\.cc)$")
-CODE = {".cc", ".h", ".c", ".def", ".py", ".cmake"}
+CODE = {".cc", ".h", ".hpp", ".c", ".def", ".py", ".cmake"}
 TEXT = CODE | {".md", ".hlo", ".kernel", ".json", ".txt", ".in", ".sh"}
 LEFTOVER = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"]) + r")\b")
 
@@ -79,7 +79,7 @@ class StyleTest(unittest.TestCase):
         self.assertEqual([], wrong)
 
     def test_headers_are_guarded(self):
-        wrong = [str(p.relative_to(ROOT)) for p in files({".h"}, "src", "tools", "python", "pjrt", "tests", "bench")
+        wrong = [str(p.relative_to(ROOT)) for p in files({".h", ".hpp"}, "src", "tools", "python", "pjrt", "tests", "bench")
                  if not re.search(r"^#pragma once$|^#ifndef HEDDLE_", p.read_text(), re.MULTILINE)]
         self.assertEqual([], wrong)
 

@@ -132,6 +132,21 @@ void context_rows(std::vector<Row>& rows) {
   CALL(heddle_context_set_dim, "'length'", g.context, "length", 2);
   for (const int64_t extent : {int64_t{0}, int64_t{-1}, int64_t{17}, INT64_MAX})
     CALL(heddle_context_set_dim, "'length'", g.bounded, "length", extent);
+  static const int64_t kTooLong[2] = {4, 17}, kOther[2] = {5, 16}, kNegative[2] = {4, -1};
+  CALL(heddle_context_set_input_shape, "context", nullptr, 0, kOther, 2);
+  CALL(heddle_context_set_input_shape, "number", g.bounded, 1, kOther, 2);
+  CALL(heddle_context_set_input_shape, "rank", g.bounded, 0, kOther, 1);
+  CALL(heddle_context_set_input_shape, "dims", g.bounded, 0, nullptr, 2);
+  CALL(heddle_context_set_input_shape, "dims[1]", g.bounded, 0, kNegative, 2);
+  CALL(heddle_context_set_input_shape, "length<=16", g.bounded, 0, kTooLong, 2);
+  CALL(heddle_context_set_input_shape, "length<=16", g.bounded, 0, kOther, 2);
+  CALL(heddle_context_set_input_shape, "fixed", g.context, 0, kOther, 2);
+  CALL(heddle_context_prepare, "context", nullptr);
+  auto port = std::make_shared<heddle_port>(sized<heddle_port>());
+  SILENT(heddle_context_output, "context", nullptr, 0, port.get());
+  SILENT(heddle_context_output, "number", g.context, 1, port.get());
+  SILENT(heddle_context_output, "port", g.context, 0, nullptr);
+  SILENT(heddle_context_output_count, "context", nullptr);
   CALL(heddle_context_run, "context", nullptr);
   SILENT(heddle_context_cancel, "context", nullptr);
   SILENT(heddle_context_set_profile, "context", nullptr, 1);
@@ -245,6 +260,9 @@ std::vector<Row> run_rows() {
   SILENT(heddle_register_custom_call, "target", nullptr, nullptr, nullptr);
   SILENT(heddle_register_custom_call, "target", "", nullptr, nullptr);
   CALL(heddle_trace_stop, "path", nullptr);
+  CALL(heddle_set_log, "most", nullptr, nullptr, -1);
+  CALL(heddle_set_log, "most", nullptr, nullptr, 4);
+  CALL(heddle_set_log, "most", nullptr, nullptr, INT32_MAX);
   return rows;
 }
 

@@ -1,18 +1,16 @@
-// heddle completion: what a shell needs to complete commands and options, made from the commands
-// themselves.
+// heddle completion: what a shell needs to complete commands and options, and the manual page, made
+// from the commands themselves.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "command_line.h"
 #include "commands.h"
+#include "manual.h"
 
 namespace heddle::tools {
 namespace {
 
-struct Described {
-  std::string name, summary;
-  std::vector<OptionInfo> options;
-};
+using Described = DescribedCommand;
 
 // In single quotes.
 std::string quoted(const std::string& text) {
@@ -77,7 +75,10 @@ void print_zsh(const std::vector<Described>& commands) {
     }
     fmt::print(" \\\n      '*:file:_files' ;;\n");
   }
-  fmt::print("  esac\n}}\ncompdef _heddle heddle\n");
+  // Sourced, or the file _heddle in a folder of functions.
+  fmt::print(
+      "  esac\n}}\nif [[ ${{funcstack[1]}} == _heddle ]]; then\n  _heddle \"$@\"\nelse\n"
+      "  compdef _heddle heddle\nfi\n");
 }
 
 void print_fish(const std::vector<Described>& commands) {
@@ -104,13 +105,16 @@ class Completion : public Command {
  public:
   explicit Completion(const std::vector<std::unique_ptr<Command>>& all) : all_(all) {}
   std::string_view name() const override { return "completion"; }
-  std::string_view summary() const override { return "prints completion for bash, zsh or fish"; }
+  std::string_view summary() const override {
+    return "prints completion for bash, zsh or fish, or the manual page";
+  }
 
   void declare(CommandLine& line) override {
-    line.argument(shell_, "SHELL", "bash, zsh or fish");
+    line.argument(shell_, "SHELL", "bash, zsh or fish; man: the manual page");
     line.examples(
         "  source <(heddle completion bash)\n"
-        "  heddle completion fish > ~/.config/fish/completions/heddle.fish\n");
+        "  heddle completion fish > ~/.config/fish/completions/heddle.fish\n"
+        "  heddle completion man > heddle.1\n");
   }
 
   Result<int> run() override {
@@ -128,8 +132,10 @@ class Completion : public Command {
       print_zsh(commands);
     else if (shell_ == "fish")
       print_fish(commands);
+    else if (shell_ == "man")
+      fmt::print("{}", manual_page(commands));
     else
-      return user_error("completion {}: unknown shell; wanted bash, zsh or fish", shell_);
+      return user_error("completion {}: unknown shell; wanted bash, zsh or fish, or man", shell_);
     return 0;
   }
 

@@ -170,6 +170,15 @@ class Session(_core.Session):
         return self._info()
 
     @property
+    def origin(self) -> dict[str, Any]:
+        """What an ONNX file says of itself: producer, description, version, opsets, metadata, …
+
+        >>> heddle.Session("model.onnx").origin["opsets"]["ai.onnx"]
+        17
+        """
+        return self._origin()
+
+    @property
     def notes(self) -> list[str]:
         """Lines that say what was assumed, and which rewrites change numbers.
 

@@ -15,7 +15,12 @@ class Error(Exception):
 
 
 class UnsupportedOperators(Error, NotImplementedError):
-    """The model is fine, but an operator, a type or a form of it is not implemented."""
+    """The model is fine, but an operator, a type or a form of it is not implemented.
+
+    unsupported is all that the model has of that kind, where it is known: a list of dictionaries with
+    kind, what, detail, way_out, place (the first one), opset and count.
+    """
+    unsupported: list = []
 
 
 class InputError(Error, ValueError):

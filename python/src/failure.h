@@ -1,7 +1,10 @@
 // Errors on their way to Python.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "heddle.h"
 
@@ -11,6 +14,11 @@ namespace heddle::python {
 struct Failure {
   const char* kind;
   std::string message;
+  // What a model has and heddle lacks, for UnsupportedOperators.unsupported: members of
+  // heddle_unsupported by name, texts and numbers.
+  using Fault = std::pair<std::vector<std::pair<const char*, std::string>>,
+                          std::vector<std::pair<const char*, int64_t>>>;
+  std::vector<Fault> unsupported = {};
 };
 
 [[noreturn]] void fail(const char* kind, std::string message);

@@ -37,6 +37,7 @@ NB_MODULE(_core, module) {
       .def("_outputs", &Session::outputs)
       .def("_info", &Session::info)
       .def("_notes", &Session::notes)
+      .def("_origin", &Session::origin)
       .def("_unbound", &Session::unbound)
       .def_prop_ro("_is_late", &Session::is_late);
   module.def("option_names", &CompileOptions::names, "Names of the options of a compilation.");

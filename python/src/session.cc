@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "failure.h"
@@ -308,6 +309,37 @@ nb::list Session::unbound() const {
     if (dim.name == nullptr) return all;
     all.append(nb::make_tuple(dim.name, dim.size));
   }
+}
+
+nb::dict Session::origin() const {
+  heddle_model_origin from{};
+  from.struct_size = sizeof from;
+  heddle_model_get_origin(model_, &from);
+  const auto text = [](const char* value) {
+    return nb::steal(
+        PyUnicode_DecodeUTF8(value, static_cast<Py_ssize_t>(std::strlen(value)), "replace"));
+  };
+  nb::dict all, opsets, metadata;
+  for (int64_t i = 0; i < from.opsets; ++i) {
+    const heddle_opset opset = heddle_model_opset(model_, i);
+    opsets[text(opset.domain)] = opset.version;
+  }
+  for (int64_t i = 0; i < from.metadata; ++i) {
+    const char *key = nullptr, *value = nullptr;
+    check(heddle_model_metadata(model_, i, &key, &value));
+    metadata[text(key)] = text(value);
+  }
+  all["producer"] = text(from.producer);
+  all["producer_version"] = text(from.producer_version);
+  all["domain"] = text(from.domain);
+  all["description"] = text(from.description);
+  all["graph"] = text(from.graph);
+  all["graph_description"] = text(from.graph_description);
+  all["ir_version"] = from.ir_version;
+  all["version"] = from.version;
+  all["opsets"] = opsets;
+  all["metadata"] = metadata;
+  return all;
 }
 
 nb::dict Session::info() const {

@@ -40,6 +40,7 @@ class Session {
   nanobind::list outputs();
   nanobind::dict info() const;
   nanobind::list notes() const;
+  nanobind::dict origin() const;   // what the model's file says of itself
   nanobind::list unbound() const;  // (name, extent) of dynamic dimensions that nothing bound
   bool is_late() const { return late_; }
 

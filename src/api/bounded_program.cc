@@ -9,6 +9,7 @@
 #include "api/compiled.h"
 #include "api/opened_device.h"
 #include "api/ports.h"
+#include "api/run_extents.h"
 #include "api/shared_weights.h"
 #include "api/staging.h"
 #include "compiler/compiler.h"
@@ -202,9 +203,8 @@ class BoundedContext : public Context {
       : Context(std::move(cancellation)),
         program_(std::move(program)),
         inputs_(program_->inputs().size()),
-        outputs_(program_->outputs().size()) {
-    extents_ = program_->first_sizes();
-    asked_.assign(extents_.size(), 0);
+        outputs_(program_->outputs().size()),
+        said_(first_extents()) {
     const ProgramFacts& facts = program_->facts();
     if (facts.device == "cpu" && facts.threads > 1) workers_ = cpu_workers(facts.threads);
   }
@@ -223,24 +223,29 @@ class BoundedContext : public Context {
   }
 
   Status set_extent(const std::string& name, int64_t extent) override {
-    return set_extent(name, extent, extents_, asked_);
+    return said_.set(name, extent);
   }
+  Status set_input_shape(int64_t number, const std::vector<int64_t>& dims) override {
+    return said_.set_input_shape(static_cast<size_t>(number), dims);
+  }
+  Status prepare() override { return said_.check(); }
+  const std::vector<Port>* late_outputs() const override { return &said_.outputs(); }
 
   Status run() override {
-    HEDDLE_RETURN_IF_ERROR(check_asked(program_->bounded(), extents_, asked_));
-    for (const std::function<Status()>& step : steps_of(inputs_, outputs_, extents_))
+    HEDDLE_RETURN_IF_ERROR(said_.check());
+    for (const std::function<Status()>& step : steps_of(inputs_, outputs_, said_.extents()))
       HEDDLE_RETURN_IF_ERROR(step());
     return {};
   }
 
   RunSteps steps(RunRequest request) override {
-    Sizes extents = program_->first_sizes(), asked(extents.size(), 0);
+    RunExtents extents = first_extents();
     Status told;
     for (const auto& [name, extent] : request.extents)
-      if (told) told = set_extent(name, extent, extents, asked);
-    if (told) told = check_asked(program_->bounded(), extents, asked);
+      if (told) told = extents.set(name, extent);
+    if (told) told = extents.check();
     RunSteps made =
-        steps_of(std::move(request.inputs), std::move(request.outputs), std::move(extents));
+        steps_of(std::move(request.inputs), std::move(request.outputs), extents.extents());
     made[0] = [told = std::move(told), infer = std::move(made[0])]() -> Status {
       HEDDLE_RETURN_IF_ERROR(told);
       return infer();
@@ -287,26 +292,8 @@ class BoundedContext : public Context {
             [this, run] { return launch(*run); }};
   }
 
-  // `asked`: what is said of an extent that follows from others, until one of these changes; 0:
-  // nothing.
-  Status set_extent(const std::string& name, int64_t extent, Sizes& extents, Sizes& asked) const {
-    const Bounded& bounded = program_->bounded();
-    const std::vector<hlo::Symbol>& symbols = bounded.symbols;
-    for (size_t s = 0; s < symbols.size(); ++s) {
-      if (symbols[s].name != name) continue;
-      if (extent < symbols[s].least || extent > symbols[s].bound)
-        return user_error("dimension '{}' is {}, wanted {} to {}", name, extent, symbols[s].least,
-                          symbols[s].bound);
-      if (!bounded.is_own(s)) {
-        asked[s] = extent;
-        return {};
-      }
-      if (extents[s] != extent) asked.assign(asked.size(), 0);
-      extents[s] = extent;
-      bounded.derive(&extents);
-      return {};
-    }
-    return user_error("no dimension '{}' is bounded", name);
+  RunExtents first_extents() const {
+    return RunExtents(program_->bounded(), program_->inputs(), program_->outputs());
   }
 
   Status infer(Run& run) const {
@@ -439,7 +426,7 @@ class BoundedContext : public Context {
         return taken;
       }
     }
-    return std::make_unique<Staging>(inputs_.size(), outputs_.size(), extents_.size());
+    return std::make_unique<Staging>(inputs_.size(), outputs_.size(), said_.extents().size());
   }
   void give_back(Ready& ready, std::unique_ptr<Staging> staging) {
     const std::lock_guard lock(mutex_);
@@ -461,7 +448,7 @@ class BoundedContext : public Context {
   std::shared_ptr<BoundedProgram> program_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
-  Sizes extents_, asked_;
+  RunExtents said_;
   std::map<Sizes, Ready> ready_;  // what is in it stays where it is
   Ready* last_ = nullptr;
   std::shared_ptr<Workers> workers_;  // null: copies are made by the caller's thread

@@ -2,6 +2,8 @@
 #include "api/c_handles.h"
 #include "api/c_status.h"
 #include "api/family.h"
+#include "api/log.h"
+#include "import/onnx_support.h"
 
 namespace heddle::api {
 namespace {
@@ -165,10 +167,34 @@ void ask_texts(const heddle_family& c, std::shared_ptr<void> owner, Family* fami
   };
 }
 
+void tell_opened(const Model& model) {
+  log(LogLevel::info, "opened {} ({}): {} inputs, {} outputs, {:.1f} ms", model.name(),
+      model.format(), model.inputs().size(), model.outputs().size(), model.import_ms());
+  for (const std::string& note : model.notes())
+    log(LogLevel::warning, "{}: {}", model.name(), note);
+}
+
 Status give(Result<std::unique_ptr<Model>> opened, heddle_model** model) {
   if (!opened) return tl::unexpected(std::move(opened).error());
+  tell_opened(**opened);
   *model = new heddle_model{std::move(*opened)};
   return {};
+}
+
+using Wanted = std::shared_ptr<std::vector<import::Unsupported>>;
+
+// Calls open(call, wanted) -> Status; a status for want of operators tells all that it has put into
+// `wanted`.
+template <typename Open>
+heddle_status* open_with(const char* function, const Open& open) {
+  Wanted unsupported;
+  heddle_status* status = guarded(function, [&](const Call& call) {
+    unsupported = std::make_shared<std::vector<import::Unsupported>>();
+    return open(call, unsupported);
+  });
+  if (heddle_status_code(status) == HEDDLE_CODE_UNSUPPORTED)
+    set_unsupported(status, std::move(*unsupported));
+  return status;
 }
 
 }  // namespace
@@ -225,21 +251,23 @@ extern "C" {
 
 heddle_status* heddle_model_open(const char* path, const heddle_open_options* options,
                                  heddle_model** model) {
-  return guarded(__func__, [&](const Call& call) -> Status {
+  return api::open_with(__func__, [&](const Call& call, const api::Wanted& unsupported) -> Status {
     HEDDLE_RETURN_IF_ERROR(call.given({{"path", path}, {"model", model}}));
-    HEDDLE_ASSIGN_OR_RETURN(const api::OpenOptions wanted, api::open_options(call, options));
+    HEDDLE_ASSIGN_OR_RETURN(api::OpenOptions wanted, api::open_options(call, options));
+    wanted.unsupported = unsupported;
     return api::give(api::Model::open(path, wanted), model);
   });
 }
 
 heddle_status* heddle_model_parse(const char* name, const void* bytes, size_t size,
                                   const heddle_open_options* options, heddle_model** model) {
-  return guarded(__func__, [&](const Call& call) -> Status {
+  return api::open_with(__func__, [&](const Call& call, const api::Wanted& unsupported) -> Status {
     HEDDLE_RETURN_IF_ERROR(call.given({{"name", name}, {"bytes", bytes}, {"model", model}}));
     if (size == 0) return call.wrong("size", "0", "the bytes of a model");
     if (size > static_cast<size_t>(PTRDIFF_MAX))
       return call.wrong("size", std::to_string(size), "the bytes of a model");
-    HEDDLE_ASSIGN_OR_RETURN(const api::OpenOptions wanted, api::open_options(call, options));
+    HEDDLE_ASSIGN_OR_RETURN(api::OpenOptions wanted, api::open_options(call, options));
+    wanted.unsupported = unsupported;
     return api::give(api::Model::parse(name, {static_cast<const char*>(bytes), size}, wanted),
                      model);
   });

@@ -6,10 +6,12 @@
 #include <string>
 #include <system_error>
 
+#include "import/onnx_support.h"
 #include "tensor/type.h"
 
 struct heddle_status {
   heddle::Error error;
+  std::vector<heddle::import::Unsupported> unsupported;
 };
 
 namespace heddle::api {
@@ -21,7 +23,7 @@ std::string& last_error() {
 }
 
 heddle_status& out_of_memory() {
-  static heddle_status status{Error{ErrorKind::memory, "out of memory"}};
+  static heddle_status status{Error{ErrorKind::memory, "out of memory"}, {}};
   return status;
 }
 
@@ -33,10 +35,14 @@ heddle_status* make_status(Error error) noexcept {
     for (char& c : error.message)
       if (c == '\n' || c == '\r') c = ' ';
     last_error() = error.message;
-    return new heddle_status{std::move(error)};
+    return new heddle_status{std::move(error), {}};
   } catch (const std::bad_alloc&) {
     return &out_of_memory();
   }
+}
+
+void set_unsupported(heddle_status* status, std::vector<import::Unsupported> unsupported) noexcept {
+  if (status != nullptr && status != &out_of_memory()) status->unsupported = std::move(unsupported);
 }
 
 namespace {
@@ -160,6 +166,31 @@ const char* heddle_status_message(const heddle_status* status) {
 
 void heddle_status_free(heddle_status* status) {
   if (status != &heddle::api::out_of_memory()) delete status;
+}
+
+int64_t heddle_status_unsupported_count(const heddle_status* status) {
+  return status == nullptr ? 0 : std::ssize(status->unsupported);
+}
+
+void heddle_status_unsupported(const heddle_status* status, int64_t number,
+                               heddle_unsupported* unsupported) {
+  heddle::api::told(__func__, [&](const heddle::api::Call& call) -> heddle::Status {
+    const int64_t count = heddle_status_unsupported_count(status);
+    heddle_unsupported result{};
+    if (number >= 0 && number < count) {
+      const heddle::import::Unsupported& from = status->unsupported[static_cast<size_t>(number)];
+      result.kind = from.kind.c_str();
+      result.what = from.what.c_str();
+      result.detail = from.detail.c_str();
+      result.way_out = from.way_out.c_str();
+      result.place = from.places.empty() ? "" : from.places.front().c_str();
+      result.opset = from.opset;
+      result.count = from.count;
+    }
+    HEDDLE_RETURN_IF_ERROR(call.write("unsupported", unsupported, result));
+    HEDDLE_RETURN_IF_ERROR(call.given({{"status", status}}));
+    return call.in_range("number", number, 0, count - 1);
+  });
 }
 
 const char* heddle_last_error(void) { return heddle::api::last_error().c_str(); }

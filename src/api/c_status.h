@@ -19,15 +19,22 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "api/heddle.h"
 #include "base/error.h"
+
+namespace heddle::import {
+struct Unsupported;
+}
 
 namespace heddle::api {
 
 // Also what heddle_last_error() tells on this thread. Out of memory while saying so: a fixed
 // status.
 heddle_status* make_status(Error error) noexcept;
+// What heddle_status_unsupported tells of it. A status without memory for it tells nothing.
+void set_unsupported(heddle_status* status, std::vector<import::Unsupported> unsupported) noexcept;
 
 // A call of a C function. Its checks give user errors that name the function, the argument, what
 // was got and what was wanted.

@@ -13,6 +13,7 @@
 #include "api/host_interp.h"
 #include "api/index_guard.h"
 #include "api/library_work.h"
+#include "api/log.h"
 #include "api/once_keeper.h"
 #include "api/opened_device.h"
 #include "api/ports.h"
@@ -367,6 +368,18 @@ Result<std::shared_ptr<CompiledProgram>> make_program(const DeviceRequest& where
   return std::make_shared<CompiledProgram>(std::move(device));
 }
 
+// To the caller's log.
+void tell(const char* what, const Model& model, const Program& program) {
+  const ProgramFacts& facts = program.facts();
+  log(LogLevel::info, "{} {} for {} ({}): {} kernels, {:.1f} ms{}", what, model.name(),
+      facts.device, facts.isa, facts.kernels, facts.compile_ms,
+      facts.cache_warm ? ", all from the cache" : "");
+  for (const auto& [step, ms] : program.steps())
+    log(LogLevel::debug, "{}: {} {:.1f} ms", model.name(), step, ms);
+  for (size_t i = model.notes().size(); i < program.notes().size(); ++i)  // those were told before
+    log(LogLevel::info, "{}: {}", model.name(), program.notes()[i]);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Program>> compile_for_device(std::unique_ptr<hlo::Module> module,
@@ -374,6 +387,7 @@ Result<std::shared_ptr<Program>> compile_for_device(std::unique_ptr<hlo::Module>
   trace::Span span("compile", model.name());
   HEDDLE_ASSIGN_OR_RETURN(const auto program, make_program(settings.where));
   HEDDLE_RETURN_IF_ERROR(program->compile(std::move(module), model, settings));
+  tell("compiled", model, *program);
   return program;
 }
 
@@ -382,6 +396,7 @@ Result<std::shared_ptr<Program>> load_for_device(program::Program saved, const M
                                                  const std::string& dump_directory) {
   HEDDLE_ASSIGN_OR_RETURN(const auto program, make_program(where));
   HEDDLE_RETURN_IF_ERROR(program->load_saved(std::move(saved), model, dump_directory));
+  tell("loaded", model, *program);
   return program;
 }
 

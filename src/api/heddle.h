@@ -489,6 +489,7 @@ HEDDLE_EXPORT heddle_status* heddle_trace_stop(const char* path);
 #endif
 #include "heddle_check.h"
 #include "heddle_device.h"
+#include "heddle_info.h"
 #include "heddle_shapes.h"
 #include "heddle_state.h"
 #include "heddle_text.h"

@@ -27,13 +27,17 @@ extern "C" {
  *   heddle_context_bind_output(context, 0, y);
  *   heddle_context_run(context);
  *
- * A run whose outputs have other shapes than memory was bound for fails and writes nothing. */
+ * A run whose outputs have other shapes than memory was bound for fails and writes nothing.
+ *
+ * Programs with bounded dimensions take the same calls: shapes of inputs then say the extents, in
+ * place of heddle_context_set_dim, and must fit together when a run begins. */
 HEDDLE_EXPORT heddle_status* heddle_context_set_input_shape(heddle_context* context, int64_t number,
                                                             const int64_t* dims, int64_t rank);
 /* Finds or makes the program for the inputs that are bound; computes the values that decide. */
 HEDDLE_EXPORT heddle_status* heddle_context_prepare(heddle_context* context);
 /* An output as the next run writes it, after heddle_context_prepare; before, and where shapes are
- * fixed, the program's. Strings and dims live until the context is prepared again. */
+ * fixed, the program's. Of bounded dimensions, at the extents said so far. Strings and dims live
+ * until the context is prepared, or extents are said, again. */
 HEDDLE_EXPORT void heddle_context_output(const heddle_context* context, int64_t number,
                                          heddle_port* port);
 /* How many outputs there are: a sequence may have other lengths. */

@@ -52,6 +52,7 @@ import::Options import_options(const OpenOptions& options) {
   result.module_name = options.module_name;
   result.random_constants = options.random_constants;
   result.kv_cache = options.kv_cache;
+  result.unsupported = options.unsupported;
   return result;
 }
 
@@ -173,6 +174,7 @@ void Model::take(import::Imported imported) {
   notes_ = std::move(imported.notes);
   unbound_ = std::move(imported.unbound);
   files_ = std::move(imported.files);
+  origin_ = std::move(imported.origin);
   index_checks_ = std::move(imported.index_checks);
   assertions_ = std::move(imported.assertions);
   const std::vector<std::string>&input_names = imported.input_names,
@@ -436,6 +438,7 @@ std::unique_ptr<Model> Model::clone() const {
   copy->outputs_ = outputs_;
   copy->tolerances_ = tolerances_;
   copy->notes_ = notes_;
+  copy->origin_ = origin_;
   copy->index_checks_ = index_checks_;
   copy->assertions_ = assertions_;
   copy->vocabulary_ = vocabulary_;

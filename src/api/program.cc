@@ -75,7 +75,8 @@ Result<std::unique_ptr<Context>> Program::make_context() {
 }
 
 Status Context::set_input_shape(int64_t number, const std::vector<int64_t>&) {
-  return user_error(
+  return error_of(
+      ErrorKind::shape,
       "input {}: its shape is fixed; open the model with `late` for shapes that differ from run to "
       "run",
       number);

@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "import/assertion.h"
+#include "import/onnx.h"
 #include "runtime/cancellation.h"
 #include "runtime/cpu_device.h"
 #include "tensor/compare.h"
@@ -36,14 +37,6 @@ struct Report;
 namespace heddle::hlo {
 class Module;
 }
-namespace heddle::import {
-struct Imported;
-struct Options;
-}  // namespace heddle::import
-namespace heddle::import {
-struct Imported;
-struct Options;
-}  // namespace heddle::import
 namespace heddle::program {
 struct Program;
 struct Saved;
@@ -78,6 +71,8 @@ struct OpenOptions {
   std::string module_name;
   std::string kv_cache;           // "bf16", "int8" (import/kv_cache.h); empty: as it is
   bool random_constants = false;  // HLO text: constants written as {...} get invented values
+  // Gets what the model has that cannot be imported; null: nobody wants to know.
+  std::shared_ptr<std::vector<import::Unsupported>> unsupported;
 };
 
 // What is known of a port's dimension beside its extent.
@@ -130,6 +125,7 @@ class Model {
   // were read (external data).
   const std::vector<std::pair<std::string, int64_t>>& unbound() const { return unbound_; }
   const std::vector<std::string>& files() const { return files_; }
+  const import::Origin& origin() const { return origin_; }
   // What a run checks. The module, or the program, has their hidden outputs behind outputs().
   const std::vector<tensor::IndexCheck>& index_checks() const { return index_checks_; }
   // Of a StableHLO test: what is to hold of outputs().
@@ -178,6 +174,7 @@ class Model {
   std::vector<tensor::IndexCheck> index_checks_;
   std::vector<import::Assertion> assertions_;
   std::shared_ptr<tensor::Vocabulary> vocabulary_;
+  import::Origin origin_;
   double import_ms_ = 0;
   int64_t instructions_ = 0;
   bool is_program_ = false;

@@ -25,9 +25,11 @@ using EmitFunction = int (*)(int abi, const char* const* kernels, size_t kernel_
 
 constexpr size_t kObjectAlignment = 64;  // runtime/loader.h
 
-// Beside this binary, or in ../lib/heddle of it.
+// Where HEDDLE_CODE_GENERATOR says; else beside this binary, or in ../lib/heddle of it.
 std::vector<std::filesystem::path> candidates() {
   std::vector<std::filesystem::path> result;
+  if (const char* said = std::getenv("HEDDLE_CODE_GENERATOR"); said != nullptr && *said != '\0')
+    return {said};
   Dl_info info;
   static const int anchor = 0;
   if (dladdr(&anchor, &info) && info.dli_fname) {
@@ -60,7 +62,7 @@ Result<EmitFunction> open_library() {
   }
   return machine_error(
       "code generator: libheddle-llvm.so cannot be opened ({}); is it installed "
-      "beside the heddle command?",
+      "beside the heddle command? HEDDLE_CODE_GENERATOR=FILE says where it is",
       tried);
 }
 

@@ -10,13 +10,30 @@
 namespace heddle::import {
 namespace {
 
+Origin origin_of(const proto::Model& model) {
+  Origin origin;
+  origin.producer = model.producer;
+  origin.producer_version = model.producer_version;
+  origin.domain = model.domain;
+  origin.description = model.description;
+  origin.graph = model.graph.name;
+  origin.graph_description = model.graph.description;
+  origin.ir_version = model.ir_version;
+  origin.version = model.version;
+  for (const proto::OpsetImport& import : model.opsets)
+    origin.opsets.emplace_back(import.domain.empty() ? "ai.onnx" : import.domain, import.version);
+  for (const auto& [key, value] : model.metadata) origin.metadata.emplace_back(key, value);
+  return origin;
+}
+
 Imported import_decoded(std::string_view bytes, const Options& options, TensorSource& source) {
   const proto::Model model = proto::decode_model(bytes, options.max_nodes);
   const ModelFacts facts = read_facts(model);
-  preflight(facts);
+  preflight(facts, options.unsupported.get());
   Imported result;
   const std::vector<Input> inputs = bind_inputs(model.graph, options, result);
   import_graph(facts, inputs, options, source, result);
+  result.origin = origin_of(model);
   return result;
 }
 

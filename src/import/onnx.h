@@ -30,6 +30,8 @@ class Module;
 
 namespace heddle::import {
 
+struct Unsupported;  // onnx_support.h
+
 struct Options {
   // --dim NAME=N: binds every dimension of that name. What is left unbound becomes 1, with a note.
   std::map<std::string, int64_t> dims;
@@ -76,6 +78,17 @@ struct Options {
   int64_t max_fold_elems = 1 << 14;                // the largest value of shape arithmetic
   // Extents may be others another time: the graph must not depend on them where it need not.
   bool same_for_all_extents = false;
+  // Not null: where an import fails for want of operators (ErrorKind::unsupported), gets all of
+  // them.
+  std::shared_ptr<std::vector<Unsupported>> unsupported;
+};
+
+// What a model file says of itself; empty and 0 where its format has no such thing.
+struct Origin {
+  std::string producer, producer_version, domain, description, graph, graph_description;
+  int64_t ir_version = 0, version = 0;
+  std::vector<std::pair<std::string, int64_t>> opsets;        // domain ("ai.onnx"), version
+  std::vector<std::pair<std::string, std::string>> metadata;  // in the file's order
 };
 
 // An input whose value decides a shape, and has become a constant for that.
@@ -123,6 +136,7 @@ struct Imported {
   // "input[0]".
   std::vector<std::pair<std::string, int64_t>> unbound;
   std::vector<std::string> files;  // paths of external data
+  Origin origin;
   // StableHLO tests: what is to hold of outputs (the last ones, named check0.got, check0.want, …).
   std::vector<Assertion> assertions;
 };

@@ -91,6 +91,8 @@ class Decoder {
   void tensor_type(pbf_reader& in, ValueInfo& to);
   void dimension(pbf_reader& in, DimInfo& to);
   void opset(pbf_reader& in, std::vector<OpsetImport>& to);
+  void metadata(pbf_reader& in, Model& to);
+  bool origin_field(pbf_reader& in, Model& to);
   void function(pbf_reader& in, Function& to);
 
   int64_t max_nodes_, nodes_ = 0, elements_ = 0;

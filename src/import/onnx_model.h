@@ -37,9 +37,9 @@ ModelFacts read_facts(const proto::Model& model);
 // All that cannot be imported; `refused` is not looked at. Functions that call themselves are an
 // error.
 SupportReport support_of(const ModelFacts& facts);
-// One error that lists every operator that cannot be imported. Functions that call themselves are
-// an error too.
-void preflight(const ModelFacts& facts);
+// One error that lists every operator that cannot be imported; they are put into `unsupported`, too
+// (it may be null). Functions that call themselves are an error too.
+void preflight(const ModelFacts& facts, std::vector<Unsupported>* unsupported = nullptr);
 
 struct Input {
   std::string_view name;

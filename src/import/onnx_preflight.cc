@@ -219,19 +219,27 @@ ModelFacts read_facts(const proto::Model& model) {
 
 SupportReport support_of(const ModelFacts& facts) { return Preflight(facts).run(); }
 
-void preflight(const ModelFacts& facts) {
+void preflight(const ModelFacts& facts, std::vector<Unsupported>* unsupported) {
   const SupportReport report = support_of(facts);
+  // Later imports of the same model, which may be on other threads, do not get so far.
+  const auto tell = [&] {
+    if (unsupported != nullptr) *unsupported = report.faults;
+  };
   std::string text;
   int64_t total = 0;
   for (const Unsupported& fault : report.faults) {
-    if (fault.kind == "opset") fail_as(ErrorKind::unsupported, "{}", fault_text(fault));
+    if (fault.kind == "opset") {
+      tell();
+      fail_as(ErrorKind::unsupported, "{}", fault_text(fault));
+    }
     if (fault.kind != "operator" && fault.kind != "initialiser") continue;  // said later on
     text += (text.empty() ? "" : "; ") + fault_text(fault);
     total += fault.count;
   }
-  if (total > 0)
-    fail_as(ErrorKind::unsupported, "{} node{} cannot be imported: {}", total,
-            total == 1 ? "" : "s", text);
+  if (total == 0) return;
+  tell();
+  fail_as(ErrorKind::unsupported, "{} node{} cannot be imported: {}", total, total == 1 ? "" : "s",
+          text);
 }
 
 }  // namespace heddle::import

@@ -158,6 +158,9 @@ void Decoder::graph_field(pbf_reader& in, Graph& to) {
       return value_info(in, to.inputs.emplace_back());
     case 12:
       return value_info(in, to.outputs.emplace_back());
+    case 10:
+      to.description = bytes_of("graph", in);
+      return;
     case 15:
       ++to.sparse_initializers;
       return in.skip();
@@ -213,17 +216,54 @@ void Decoder::function(pbf_reader& in, Function& to) {
   });
 }
 
+void Decoder::metadata(pbf_reader& in, Model& to) {
+  auto& [key, value] = to.metadata.emplace_back();
+  nested("metadata", in, [&](pbf_reader& field) {
+    if (field.tag() == 1) {
+      key = bytes_of("metadata", field);
+    } else if (field.tag() == 2) {
+      value = bytes_of("metadata", field);
+    } else {
+      field.skip();
+    }
+  });
+}
+
+// What the model says of itself. False: another field.
+bool Decoder::origin_field(pbf_reader& in, Model& to) {
+  switch (in.tag()) {
+    case 1:
+      to.ir_version = int_of("model", in);
+      return true;
+    case 2:
+      to.producer = bytes_of("model", in);
+      return true;
+    case 3:
+      to.producer_version = bytes_of("model", in);
+      return true;
+    case 4:
+      to.domain = bytes_of("model", in);
+      return true;
+    case 5:
+      to.version = int_of("model", in);
+      return true;
+    case 6:
+      to.description = bytes_of("model", in);
+      return true;
+    case 14:
+      metadata(in, to);
+      return true;
+    default:
+      return false;
+  }
+}
+
 Model Decoder::model(std::string_view bytes) {
   Model model;
   pbf_reader in(bytes.data(), bytes.size());
   while (in.next()) {
+    if (origin_field(in, model)) continue;
     switch (in.tag()) {
-      case 1:
-        model.ir_version = int_of("model", in);
-        break;
-      case 2:
-        model.producer = bytes_of("model", in);
-        break;
       case 7:
         if (model.has_graph) fail("two graphs in one model");
         model.has_graph = true;

@@ -90,6 +90,7 @@ struct Graph {
   std::vector<Tensor> initializers;
   std::vector<ValueInfo> inputs, outputs;
   int64_t sparse_initializers = 0;
+  std::string_view description;
 };
 
 struct OpsetImport {
@@ -107,7 +108,9 @@ struct Function {
 
 struct Model {
   int64_t ir_version = 0;
-  std::string_view producer;
+  std::string_view producer, producer_version, domain, description;
+  int64_t version = 0;
+  std::vector<std::pair<std::string_view, std::string_view>> metadata;
   std::vector<OpsetImport> opsets;
   bool has_graph = false;
   Graph graph;

@@ -6,7 +6,9 @@
 #include "hlo/verify.h"
 #include "import/hlo_lapack.h"
 #include "import/kv_cache.h"
+#include "import/mlir_bytecode.h"
 #include "import/mlir_parser.h"
+#include "import/onnx_support.h"
 #include "import/stablehlo_importer.h"
 #include "import/vhlo.h"
 
@@ -37,6 +39,28 @@ Literal value_for(const Options& options, const MlirType& type, int64_t number, 
 }
 
 bool is_bytecode(std::string_view bytes) { return sniff(bytes) == Format::stablehlo_bytecode; }
+
+// Operations that have no handler, those of regions included.
+void list_unsupported(const MlirRegion& region, std::vector<Unsupported>& to) {
+  constexpr size_t kMostPlaces = 20;
+  for (const MlirBlock& block : region.blocks)
+    for (const MlirOp& op : block.ops) {
+      for (const MlirRegion& inner : op.regions) list_unsupported(inner, to);
+      if (is_terminator(op) || find_shlo(op.name) != nullptr) continue;
+      auto known = std::find_if(to.begin(), to.end(),
+                                [&](const Unsupported& one) { return one.what == op.name; });
+      if (known == to.end())
+        known = to.insert(to.end(),
+                          {"operator", op.name, "", 0, 0, {}, "export it as other operations"});
+      ++known->count;
+      if (known->places.size() < kMostPlaces) known->places.push_back(place_of(op));
+    }
+}
+
+// A module without a producer: text.
+std::string producer_of(std::string_view bytes) {
+  return is_bytecode(bytes) ? parse_bytecode_head(bytes).producer : std::string();
+}
 
 // Parameters whose values shapes depend on become constants, one at a time.
 Imported import_fixing(const MlirModule& module, const Options& options) {
@@ -129,6 +153,12 @@ Result<Imported> import_stablehlo(const MlirModule& module, const Options& optio
     HEDDLE_RETURN_IF_ERROR(narrow_caches(options.kv_cache, &result));
     return result;
   } catch (const Failure& failure) {
+    if (options.unsupported != nullptr && failure.error.kind == ErrorKind::unsupported) {
+      options.unsupported->clear();
+      for (const MlirOp& function : module.body.ops)
+        for (const MlirRegion& region : function.regions)
+          list_unsupported(region, *options.unsupported);
+    }
     return tl::unexpected<Error>(one_line(failure.error));
   }
 }
@@ -138,7 +168,9 @@ Result<Imported> import_stablehlo_bytes(std::string_view text, const Options& op
   if (parts.empty()) return user_error("no module in the text");
   if (parts.size() == 1 && options.module_name.empty()) {
     HEDDLE_ASSIGN_OR_RETURN(const MlirModule module, parse_stablehlo(parts[0]));
-    return import_stablehlo(module, options);
+    HEDDLE_ASSIGN_OR_RETURN(Imported imported, import_stablehlo(module, options));
+    imported.origin.producer = producer_of(parts[0].text);
+    return imported;
   }
   std::string names;
   std::vector<MlirModule> found;

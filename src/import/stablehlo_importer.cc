@@ -35,12 +35,12 @@ void collect_uses(const MlirRegion& region, std::unordered_set<MlirValue>& defin
   }
 }
 
+}  // namespace
+
 bool is_terminator(const MlirOp& op) {
   return op.name == "stablehlo.return" || op.name == "func.return" || op.name == "mhlo.return" ||
          op.name == "sdy.return";
 }
-
-}  // namespace
 
 StablehloImporter::StablehloImporter(const MlirModule& module, const Options& options,
                                      const std::map<int64_t, Literal>& fixed)

@@ -157,6 +157,7 @@ class StablehloImporter {
   int depth_ = 0;
 };
 
+bool is_terminator(const MlirOp& op);
 // Null: the operation is not known.
 const ShloEntry* find_shlo(std::string_view name);
 

@@ -1,7 +1,6 @@
-"""How other projects use heddle: the installed package by CMake and by pkg-config, and the source
-tree as a folder of another project."""
+"""How other projects use heddle: the installed package by CMake and by pkg-config, shared and static,
+and the source tree as a folder of another project. Theirs compile without a warning."""
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -9,9 +8,10 @@ import subprocess
 import sys
 import unittest
 
-from cli import MODELS, ROOT, CliTest
+import onnx_bytes
+from cli import MODELS, ROOT
+from installed import BUILD, WARNINGS, PackageTest, prefix
 
-BUILD = pathlib.Path(os.environ.get("HEDDLE_BUILD", ROOT / "build" / "release"))
 EMBED = ROOT / "examples" / "embed"
 MODEL = MODELS / "minilm" / "model.onnx"
 
@@ -22,23 +22,11 @@ def version():
                     for part in ("MAJOR", "MINOR", "PATCH"))
 
 
-class PackageTest(CliTest):
-    def call(self, *arguments, status=0, cwd=None, **environment):
-        done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True,
-                              check=False, cwd=cwd, env={**os.environ, **environment})
-        self.assertEqual(status, done.returncode, f"{arguments}: {done.stdout}{done.stderr}")
-        return done.stdout + done.stderr
-
-
 class InstalledTest(PackageTest):
     def setUp(self):
         super().setUp()
-        if not (BUILD / "libheddle.so").exists():
-            self.skipTest(f"{BUILD} has no libheddle.so: build heddle_shared")
-        # All of it, without a component, and moved: nothing in it may know where it was put first.
-        self.call("cmake", "--install", BUILD, "--prefix", self.folder / "first")
-        self.prefix = self.folder / "moved"
-        (self.folder / "first").rename(self.prefix)
+        self.need_build()
+        self.prefix = prefix()
 
     def test_find_package_by_version(self):
         work = self.folder / "embed"
@@ -77,25 +65,130 @@ class InstalledTest(PackageTest):
 
     def test_headers_compile_from_the_prefix(self):
         include = self.prefix / "include"
-        for header in sorted((include / "heddle").rglob("*.h")):
-            source = self.file("use.cc", f"#include <{header.relative_to(include)}>\n")
-            self.call("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
-                      f"-I{include}", source)
+        headers = sorted((include / "heddle").rglob("*.h*"))
+        self.assertIn(include / "heddle" / "heddle.hpp", headers)
+        for header in headers:
+            name = header.relative_to(include)
+            source = self.file("use.cc", f"#include <{name}>\nint main() {{}}\n")
+            self.call("c++", "-std=c++20", *WARNINGS, "-fsyntax-only", f"-I{include}", source)
+            if name.suffix == ".h" and name.parent.name == "heddle":
+                source = self.file("use.c", f"#include <{name}>\nint main(void) {{ return 0; }}\n")
+                self.call("cc", "-std=c99", *WARNINGS, "-fsyntax-only", f"-I{include}", source)
 
     def test_quickstart_builds_all_that_is_installed(self):
         asked = re.search(r'script/build" --no-tests release ([a-z_ ]+)',
                           (ROOT / "script" / "quickstart").read_text())[1].split()
-        inputs = set(self.call("ninja", "-C", BUILD, "-t", "inputs", *asked).split())
+        self.assertEqual(["heddle_installed"], asked)
+        commands = self.call("ninja", "-C", BUILD, "-t", "commands", *asked)
+        # What is linked or archived.
+        outputs = {pathlib.Path(path).name for path in
+                   re.findall(r"(?:-o|qc) (\S+)", commands)}
+        if f"libheddle.so.{version()}" in outputs:
+            outputs |= {"libheddle.so", "libheddle.so.0"}
         installed = re.findall(r'FILES "([^"]+)"',
                                (BUILD / "tools" / "cmake_install.cmake").read_text())
         built = {pathlib.Path(path).name for path in installed
                  if pathlib.Path(path).parent == BUILD}
-        outputs = {pathlib.Path(path).name for path in inputs} | {"heddle", "libheddle.so.0"}
-        self.assertIn("libheddle-llvm.so", built)
-        made = subprocess.run(["ninja", "-C", str(BUILD), "-t", "query", *asked],
-                              capture_output=True, text=True, check=True).stdout
-        outputs |= {pathlib.Path(path).name for path in made.split()}
+        self.assertTrue({"libheddle-llvm.so", "libheddle.a", "heddle"} <= built)
         self.assertEqual(set(), built - outputs)
+
+
+APP = """#include <heddle/heddle.hpp>
+
+#include <cstdio>
+
+int main(int, char** arguments) {
+  heddle::Model model = heddle::Model::open(arguments[1]);
+  heddle::Program program = model.compile();
+  heddle::Context context = program.context();
+  heddle::Tensors outputs = context.run({{"x", heddle::Tensor::of<float>({1, 3}, {1, 2, 3})}});
+  for (float value : outputs.at("y").span<const float>()) std::printf("%g ", value);
+  try {
+    heddle::Model::open("/no/such/model");
+  } catch (const heddle::UserError&) {
+    std::puts("caught");
+  }
+}
+"""
+CMAKE = """cmake_minimum_required(VERSION 3.16)
+project(app LANGUAGES CXX)
+add_compile_options({warnings})
+{find}
+add_executable(app app.cc)
+target_link_libraries(app PRIVATE {target})
+"""
+
+
+class ForeignProjectTest(PackageTest):
+    """A program of C++ in a project of its own, with warnings that are errors."""
+
+    def setUp(self):
+        super().setUp()
+        self.need_build()
+        self.model = self.file("model.onnx", onnx_bytes.linear())
+        self.file("app.cc", APP)
+        self.at = {"PKG_CONFIG_PATH": str(prefix() / "lib" / "pkgconfig")}
+
+    def expect_runs(self, program, **environment):
+        told = self.call(program, self.model, HEDDLE_CACHE="off", **environment)
+        self.assertEqual("8 9.5 11 12.5 caught\n", told)
+
+    def build(self, find, target, *options):
+        self.file("CMakeLists.txt", CMAKE.format(find=find, target=target,
+                                                 warnings=" ".join(WARNINGS)))
+        work = self.folder / "build"
+        shutil.rmtree(work, ignore_errors=True)
+        self.call("cmake", "-G", "Ninja", "-S", self.folder, "-B", work,
+                  f"-DCMAKE_PREFIX_PATH={prefix()}", *options, **self.at)
+        self.assertNotIn("warning", self.call("cmake", "--build", work))
+        return work / "app"
+
+    def test_find_package(self):
+        for find in ["find_package(heddle REQUIRED)",
+                     f"find_package(heddle {version()} REQUIRED COMPONENTS shared)"]:
+            self.expect_runs(self.build(find, "heddle::heddle"))
+
+    def test_standards(self):
+        for standard in (17, 20, 23):
+            self.expect_runs(self.build("find_package(heddle REQUIRED)", "heddle::heddle",
+                                        f"-DCMAKE_CXX_STANDARD={standard}"))
+
+    def test_pkg_config_in_cmake(self):
+        self.expect_runs(self.build(
+            "find_package(PkgConfig REQUIRED)\n"
+            "pkg_check_modules(heddle REQUIRED IMPORTED_TARGET heddle)", "PkgConfig::heddle"))
+
+    def expect_static(self, program):
+        needed = self.call("readelf", "-d", program)
+        self.assertNotIn("libheddle", needed)
+        done = subprocess.run([program, self.model], capture_output=True, text=True, check=False,
+                              env={"HEDDLE_CACHE": "off"})
+        self.assertIn("HEDDLE_CODE_GENERATOR", done.stderr)
+        self.expect_runs(program, HEDDLE_CODE_GENERATOR=str(
+            prefix() / "lib" / "heddle" / "libheddle-llvm.so"))
+
+    def test_static(self):
+        self.expect_static(self.build("find_package(heddle REQUIRED COMPONENTS static)",
+                                      "heddle::heddle_static"))
+        flags = self.call("pkg-config", "--cflags", "--libs", "heddle-static", **self.at).split()
+        program = self.folder / "by-pkg-config"
+        self.call("c++", "-std=c++20", *WARNINGS, self.folder / "app.cc", "-o", program, *flags)
+        self.expect_static(program)
+
+    def test_a_static_program_beside_the_code_generator_finds_it(self):
+        program = self.build("find_package(heddle REQUIRED)", "heddle::heddle_static")
+        folder = self.folder / "there" / "bin"
+        folder.mkdir(parents=True)
+        shutil.copy(program, folder)
+        shutil.copytree(prefix() / "lib" / "heddle", folder.parent / "lib" / "heddle")
+        self.expect_runs(folder / "app")
+
+    def test_a_component_that_is_not_there(self):
+        self.file("CMakeLists.txt", CMAKE.format(find="find_package(heddle REQUIRED COMPONENTS gpu)",
+                                                 target="heddle::heddle", warnings=""))
+        told = self.call("cmake", "-S", self.folder, "-B", self.folder / "build",
+                         f"-DCMAKE_PREFIX_PATH={prefix()}", status=1)
+        self.assertIn("no component gpu", told)
 
 
 class FolderOfAnotherProjectTest(PackageTest):
@@ -103,7 +196,7 @@ class FolderOfAnotherProjectTest(PackageTest):
 project(parent LANGUAGES C CXX)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 enable_testing()
-add_subdirectory({root} heddle EXCLUDE_FROM_ALL)
+{add}
 add_executable(app main.c other.cc)
 target_link_libraries(app PRIVATE heddle::heddle)
 add_test(NAME own COMMAND app)
@@ -113,12 +206,21 @@ foreach(name CMAKE_RUNTIME_OUTPUT_DIRECTORY CMAKE_LIBRARY_OUTPUT_DIRECTORY CMAKE
 endforeach()
 """
 
-    def test_flags_folders_and_tests_are_the_parents(self):
+    def test_a_subdirectory(self):
+        self.expect_flags_folders_and_tests_are_the_parents(
+            f"add_subdirectory({ROOT} heddle EXCLUDE_FROM_ALL)", "heddle")
+
+    def test_fetched_content(self):
+        self.expect_flags_folders_and_tests_are_the_parents(
+            f"include(FetchContent)\nFetchContent_Declare(heddle SOURCE_DIR {ROOT})\n"
+            "FetchContent_MakeAvailable(heddle)", "_deps/heddle-build")
+
+    def expect_flags_folders_and_tests_are_the_parents(self, add, folder):
         parent, build = self.folder / "parent", self.folder / "build"
         parent.mkdir()
-        (parent / "CMakeLists.txt").write_text(self.PARENT.format(root=ROOT))
+        (parent / "CMakeLists.txt").write_text(self.PARENT.format(add=add))
         shutil.copy(EMBED / "main.c", parent)
-        (parent / "other.cc").write_text("#include <heddle/heddle.h>\nint other() { return 0; }\n")
+        (parent / "other.cc").write_text("#include <heddle/heddle.hpp>\nint other() { return 0; }\n")
         text = self.call("cmake", "-G", "Ninja", "-S", parent, "-B", build)
         self.assertEqual([], [line for line in text.splitlines()
                               if "leak" in line and not line.endswith("=.")])
@@ -130,9 +232,13 @@ endforeach()
             for flag in ("-Werror", "-Wall", "-fvisibility", "-ffp-contract", "ccache"):
                 self.assertNotIn(flag, command["command"])
             self.call("sh", "-c", command["command"], cwd=command["directory"])
+        options = dict(re.findall(r"^(HEDDLE_[A-Z]+):BOOL=(\w+)$",
+                                  (build / "CMakeCache.txt").read_text(), re.MULTILINE))
+        self.assertEqual({"HEDDLE_LLVM"}, {name for name, on in options.items() if on == "ON"})
         ours = [c for c in commands if str(ROOT / "src") in c["file"]]
         self.assertGreater(len(ours), 100)
         for command in ours:
+            self.assertIn(" -w ", command["command"])
             self.assertNotIn("-Werror", command["command"])
             self.assertNotIn("_test.cc", command["file"])
         one = next(c for c in ours if c["file"].endswith("src/base/hash.cc"))
@@ -140,10 +246,10 @@ endforeach()
         # What is built of the parent lies where it says, what is ours beside the code generator.
         outputs = self.call("ninja", "-C", build, "-t", "targets", "all").split()
         self.assertIn("app:", outputs)
-        self.assertIn("heddle/libheddle.so.0.1.0:", [o.replace(version(), "0.1.0") for o in outputs])
-        self.assertIn("heddle/libheddle-llvm.so:", outputs)
+        for name in [f"libheddle.so.{version()}", "libheddle.a", "libheddle-llvm.so"]:
+            self.assertIn(f"{folder}/{name}:", outputs)
         # Nothing of ours is installed by the parent.
-        self.assertNotIn("libheddle", (build / "heddle" / "tools" / "cmake_install.cmake").read_text())
+        self.assertNotIn("libheddle", (build / folder / "tools" / "cmake_install.cmake").read_text())
 
 
 if __name__ == "__main__":

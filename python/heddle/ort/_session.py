@@ -1,11 +1,9 @@
 """InferenceSession."""
-import os
 import threading
 import warnings
 
 from .. import _session as heddle_session
 from ..errors import DeviceError, MissingInput
-from . import _meta
 from ._binding import IOBinding
 from ._options import RunOptions, SessionOptions, level_of
 from ._providers import resolve
@@ -32,8 +30,14 @@ class ModelMetadata:
     """producer_name, graph_name, domain, description, graph_description, version,
     custom_metadata_map."""
 
-    def __init__(self, found):
-        self.__dict__.update(found)
+    def __init__(self, origin):
+        self.producer_name = origin["producer"]
+        self.graph_name = origin["graph"]
+        self.domain = origin["domain"]
+        self.description = origin["description"]
+        self.graph_description = origin["graph_description"]
+        self.version = origin["version"]
+        self.custom_metadata_map = origin["metadata"]
 
 
 class InferenceSession:
@@ -99,9 +103,7 @@ class InferenceSession:
         return self._options
 
     def get_modelmeta(self):
-        model = self._model
-        return ModelMetadata(_meta.read_meta(model if isinstance(model, bytes)
-                                             else os.fspath(model)))
+        return ModelMetadata(self.heddle.origin)
 
     def run(self, output_names, input_feed, run_options=None):
         """A list of arrays: of the outputs named, or of all."""
