@@ -18,8 +18,59 @@ using ::testing::HasSubstr;
 struct Writer {
   std::string text;
   int calls = 0, releases = 0;
-  bool is_broken = false, is_other = false;
+  bool is_broken = false, is_other = false, is_attention = false;
 };
+
+// An attention with residual and norm: rows are packed around it and spread inside, keys behind the
+// length count for nothing. B and T stand for the extents, R for their product.
+constexpr const char* kAttention = R"(HloModule attention
+plus { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+most { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }
+ENTRY e {
+  x = f32[B,T,32] parameter(0)
+  w = f32[32,32] parameter(1)
+  u = f32[32,32] parameter(2)
+  zero = f32[] constant(0)
+  low = f32[] constant(-inf)
+  rows = f32[R,32] reshape(x)
+  q = f32[R,32] dot(rows, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  k = f32[R,32] dot(rows, u), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  heads = f32[B,T,2,16] reshape(q)
+  keys = f32[B,T,2,16] reshape(k)
+  s = f32[B,2,T,T] dot(heads, keys), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={3}
+  m = f32[B,2,T] reduce(s, low), dimensions={3}, to_apply=most
+  ms = f32[B,2,T,T] broadcast(m), dimensions={0,1,2}
+  d = f32[B,2,T,T] subtract(s, ms)
+  p = f32[B,2,T,T] exponential(d)
+  n = f32[B,2,T] reduce(p, zero), dimensions={3}, to_apply=plus
+  ns = f32[B,2,T,T] broadcast(n), dimensions={0,1,2}
+  a = f32[B,2,T,T] divide(p, ns)
+  o = f32[B,2,T,16] dot(a, keys), lhs_batch_dims={0,1}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={1}
+  h = f32[B,T,2,16] transpose(o), dimensions={0,2,1,3}
+  joined = f32[R,32] reshape(h)
+  v = f32[R,32] dot(joined, u), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  y = f32[B,T,32] reshape(v)
+  r = f32[B,T,32] add(x, y)
+  sq = f32[B,T,32] multiply(r, r)
+  e = f32[B,T] reduce(sq, zero), dimensions={2}, to_apply=plus
+  root = f32[B,T] sqrt(e)
+  roots = f32[B,T,32] broadcast(root), dimensions={0,1}
+  ROOT result = f32[B,T,32] divide(r, roots)
+})";
+
+std::string attention_at(int64_t batch, int64_t length) {
+  std::string text = kAttention;
+  for (const auto& [letter, extent] :
+       {std::pair("B", batch), std::pair("T", length), std::pair("R", batch * length)})
+    for (const char* after : {",", "]"})
+      for (const char* before : {"[", ","}) {
+        const std::string from = std::string(before) + letter + after;
+        const std::string to = before + std::to_string(extent) + after;
+        for (size_t at; (at = text.find(from)) != std::string::npos;)
+          text.replace(at, from.size(), to);
+      }
+  return text;
+}
 
 const char* text_at(void* context, const heddle_dim* extents, size_t count, const char** why) {
   auto* const writer = static_cast<Writer*>(context);
@@ -31,6 +82,10 @@ const char* text_at(void* context, const heddle_dim* extents, size_t count, cons
   EXPECT_EQ(count, 2u);
   const int64_t b = extents[0].size, l = extents[1].size;  // by name
   EXPECT_STREQ(extents[0].name, "batch");
+  if (writer->is_attention) {
+    writer->text = attention_at(b, l);
+    return writer->text.c_str();
+  }
   const int64_t more = writer->is_other ? 1 : 0;
   writer->text = fmt::format(
       R"(HloModule layer
@@ -72,7 +127,7 @@ class FamilyTest : public ::testing::Test {
     family.text_at = text_at;
     family.context = &writer_;
     family.release = release;
-    const int64_t first[] = {2, 3, 3};
+    const int64_t first[] = {2, 3, writer_.is_attention ? 32 : 3};
     const heddle_shape hint{"arg0", first, 3};
     heddle_open_options options{};
     options.struct_size = sizeof options;
@@ -111,6 +166,42 @@ class FamilyTest : public ::testing::Test {
     return error;
   }
 
+  // Random rows through a program for bounds, and through one for these extents.
+  std::string compare(int64_t batch, int64_t length) {
+    const std::string text = attention_at(batch, length);
+    heddle_model* model = nullptr;
+    heddle_compile_options options{};
+    options.struct_size = sizeof options;
+    options.cache = "off";
+    options.device = "interp";
+    heddle_program* program = nullptr;
+    heddle_context* exact = nullptr;
+    std::vector<float> x(static_cast<size_t>(batch * length * 32)), w(32 * 32), u(32 * 32);
+    void* const buffers[] = {x.data(), w.data(), u.data()};
+    std::vector<float> wanted(x.size()), y(x.size());
+    std::string error =
+        taken(heddle_model_parse("exact", text.data(), text.size(), nullptr, &model));
+    if (error.empty()) error = taken(heddle_model_random_inputs(model, 7, buffers));
+    if (error.empty()) error = taken(heddle_compile(model, &options, &program));
+    if (error.empty()) error = taken(heddle_context_create(program, &exact));
+    const int64_t dims[] = {batch, length, 32};
+    if (error.empty()) error = taken(heddle_context_set_input_shape(context_, 0, dims, 3));
+    for (heddle_context* context : {exact, context_}) {
+      for (int64_t i = 0; error.empty() && i < 3; ++i)
+        error = taken(heddle_context_bind_input(context, i, buffers[i]));
+      if (error.empty() && context == context_) error = taken(heddle_context_prepare(context));
+      float* const to = context == exact ? wanted.data() : y.data();
+      if (error.empty()) error = taken(heddle_context_bind_output(context, 0, to));
+      if (error.empty()) error = taken(heddle_context_run(context));
+    }
+    for (size_t i = 0; error.empty() && i < y.size(); ++i)
+      if (!(std::abs(y[i] - wanted[i]) < 1e-4)) error = fmt::format("element {} is wrong", i);
+    heddle_context_free(exact);
+    heddle_program_free(program);
+    heddle_model_free(model);
+    return error;
+  }
+
   int64_t compilations() const {
     heddle_program_info info{};
     info.struct_size = sizeof info;
@@ -133,6 +224,16 @@ TEST_F(FamilyTest, SizesShareProgramsThoughTheirRowsAreMerged) {
   compile();
   for (int64_t batch = 2; batch < 5; ++batch)
     for (int64_t length = 2; length < 40; length += 3) ASSERT_EQ(run(batch, length), "");
+  EXPECT_LE(compilations(), 5);
+}
+
+TEST_F(FamilyTest, RowsOfAllSequencesAreOneMatrixAroundAnAttention) {
+  writer_.is_attention = true;
+  ASSERT_EQ(open(), "");
+  compile();
+  for (int64_t batch = 2; batch < 6; ++batch)
+    for (int64_t length = 2; length < 40; length += 5)
+      ASSERT_EQ(compare(batch, length), "") << batch << " by " << length;
   EXPECT_LE(compilations(), 5);
 }
 

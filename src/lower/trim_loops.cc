@@ -1,9 +1,11 @@
 #include "lower/trim_loops.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
+#include <optional>
+#include <vector>
 
+#include "kernel/rewriter.h"
 #include "lower/trim_access.h"
 
 namespace heddle::lower::trimming {
@@ -42,9 +44,19 @@ void find(const Touch& touch, const TrimRequest& request, const std::vector<Vari
 
 class Splitter {
  public:
-  Splitter(Kernel* kernel, const Inner& inner) : k_(*kernel), inner_(inner) {}
+  Splitter(Kernel* kernel, const Inner& inner) : k_(*kernel) {
+    for (const auto& [var, size] : inner)
+      loops_.emplace(var, Loops{k_.add_var("s"), k_.add_var("r"), size});
+  }
 
   void run() {
+    kernel::Rewriter rewriter(&k_);
+    for (const auto& [var, loops] : loops_) {
+      const ExprId first = k_.binary(Op::mul, k_.ref(loops.outer), k_.constant(loops.size));
+      rewriter.replace(VarId(var), k_.binary(Op::add, first, k_.ref(loops.inner)));
+    }
+    rewriter.instead = [&](ExprId, const kernel::Expr& expr) { return part(expr); };
+    rewriter.run();
     for (Phase& phase : k_.phases)
       for (Group& group : phase.groups) {
         split_grid(&group);
@@ -53,28 +65,34 @@ class Splitter {
   }
 
  private:
-  Stmt name(VarId whole, VarId outer, VarId inner, int64_t size) {
-    const ExprId first = k_.binary(Op::mul, k_.ref(outer), k_.constant(size));
-    return make_let(whole, k_.binary(Op::add, first, k_.ref(inner)));
+  struct Loops {
+    VarId outer, inner;
+    int64_t size;  // of the inner one
+  };
+
+  // Quotient and remainder by the inner loop's size are the two loops' variables.
+  std::optional<ExprId> part(const kernel::Expr& expr) {
+    if (expr.op != Op::floor_div && expr.op != Op::floor_mod) return std::nullopt;
+    const kernel::Expr& of = k_.expr(expr.operands[0]);
+    if (of.op != Op::var) return std::nullopt;
+    const auto found = loops_.find(of.var.value);
+    if (found == loops_.end()) return std::nullopt;
+    return k_.ref(expr.op == Op::floor_div ? found->second.outer : found->second.inner);
   }
 
   void split_grid(Group* group) {
     std::vector<GridDim> grid;
-    std::vector<Stmt> names;
     for (const GridDim& dim : group->grid) {
-      const auto found = inner_.find(dim.var.value);
-      if (found == inner_.end()) {
+      const auto found = loops_.find(dim.var.value);
+      if (found == loops_.end()) {
         grid.push_back(dim);
         continue;
       }
-      const VarId outer = k_.add_var("s"), inner = k_.add_var("r");
-      grid.push_back({outer, k_.constant(k_.expr(dim.extent).imm / found->second)});
-      grid.push_back({inner, k_.constant(found->second)});
-      names.push_back(name(dim.var, outer, inner, found->second));
+      const Loops& loops = found->second;
+      grid.push_back({loops.outer, k_.constant(k_.expr(dim.extent).imm / loops.size)});
+      grid.push_back({loops.inner, k_.constant(loops.size)});
     }
     group->grid = std::move(grid);
-    std::move(group->body.begin(), group->body.end(), std::back_inserter(names));
-    group->body = std::move(names);
   }
 
   void split(std::vector<Stmt>* body) {
@@ -82,21 +100,21 @@ class Splitter {
       split(&stmt.body);
       split(&stmt.otherwise);
       if (stmt.kind != StmtKind::loop || stmt.loop != LoopKind::serial) continue;
-      const auto found = inner_.find(stmt.var.value);
-      if (found == inner_.end()) continue;
-      const VarId outer = k_.add_var("s"), inner = k_.add_var("r");
-      const int64_t outers = k_.expr(stmt.extent).imm / found->second;
-      std::vector<Stmt> inside{name(stmt.var, outer, inner, found->second)};
-      std::move(stmt.body.begin(), stmt.body.end(), std::back_inserter(inside));
-      stmt.body = {
-          make_loop(LoopKind::serial, inner, k_.constant(found->second), std::move(inside))};
-      stmt.var = outer;
+      const auto found = loops_.find(stmt.var.value);
+      if (found == loops_.end()) continue;
+      const Loops& loops = found->second;
+      const int64_t outers = k_.expr(stmt.extent).imm / loops.size;
+      Stmt inside =
+          make_loop(LoopKind::serial, loops.inner, k_.constant(loops.size), std::move(stmt.body));
+      stmt.body.clear();
+      stmt.body.push_back(std::move(inside));
+      stmt.var = loops.outer;
       stmt.extent = k_.constant(outers);
     }
   }
 
   Kernel& k_;
-  const Inner& inner_;
+  std::map<uint32_t, Loops> loops_;
 };
 
 }  // namespace
@@ -109,7 +127,13 @@ void split_loops(Kernel* kernel, const TrimRequest& request) {
     for (const Touch& touch : accesses.touches)
       if (touch.buffer.index() < request.globals.size())
         find(touch, request, accesses.variables, &inner);
-    std::erase_if(inner, [&](const auto& one) { return one.first >= kernel->vars.size(); });
+    // What takes another part of a variable could not be told from it any more.
+    std::erase_if(inner, [&](const auto& one) {
+      return one.first >= kernel->vars.size() ||
+             std::any_of(accesses.parts.begin(), accesses.parts.end(), [&](const auto& part) {
+               return part.first.whole == one.first && part.first.size != one.second;
+             });
+    });
     if (inner.empty()) return;
     Splitter(kernel, inner).run();
   }

@@ -205,9 +205,22 @@ TEST(Trim, LoopsThroughABatchStopAtItsEnd) {
                  "extent n bound 16; in0 256; out0 256; extent m bound 4; in0 64", &wanted);
   EXPECT_TRUE(wanted.done) << wanted.done.reason();
   EXPECT_TRUE(wanted.left.empty());
-  // Four tasks to one of the batch, shared among few tasks.
+  // The loop over both becomes two, of which one stops: nothing is known of the other in out0.
   for (const char* part : {"grid (task 64)", "let limit = max(min(convert(n[0], s64), 16), 0)",
-                           "min(limit*4, 64)", "serial n_1 floor_div("})
+                           "let there = trips*4", "in0[(s*4 + r)*64 + c]"})
+    EXPECT_THAT(text, HasSubstr(part));
+}
+
+TEST(Trim, LoopsOverTwoDynamicDimensionsAreTwo) {
+  Trim wanted;
+  const std::string text = trimmed_by(
+      "  buffer in0: f32[4096] global in\n",
+      "group grid (t 64) {\nserial c 64 {\nout0[t*64 + c] = in0[t*64 + c]\n} }\n",
+      "extent n bound 16; in0 256; out0 256; extent m bound 4; in0 64; out0 64", &wanted);
+  EXPECT_TRUE(wanted.done) << wanted.done.reason();
+  EXPECT_TRUE(wanted.left.empty());
+  for (const char* part : {"max(min(convert(n[0], s64), 16), 0)",
+                           "max(min(convert(m[0], s64), 4), 0)", "(s*4 + r)*64 + c"})
     EXPECT_THAT(text, HasSubstr(part));
 }
 

@@ -87,7 +87,7 @@ class Splitter {
   }
 
   void keep(Instr* x, Instr* made, int64_t at) {
-    made->add_notes(*x);
+    if (made != x->operand(0)) made->add_notes(*x);
     split_[x] = {made, at};
   }
 
@@ -114,19 +114,17 @@ class Splitter {
     replace(x, reshaped(instr, extents_of(x)));
   }
 
-  // A reshape that merges one pair of dimensions and leaves the others.
+  // A reshape that merges a dynamic dimension with the one around it.
   void begin(Instr* x) {
-    const Ints &from = extents_of(x->operand(0)), &to = extents_of(x);
-    if (from.size() != to.size() + 1) return;
-    size_t at = 0;
-    while (at < to.size() && from[at] == to[at]) ++at;
-    if (at == to.size() || from[at] == 1 || from[at + 1] == 1 ||
-        from[at] * from[at + 1] != to[at] ||
-        !std::equal(from.begin() + static_cast<std::ptrdiff_t>(at) + 2, from.end(),
-                    to.begin() + static_cast<std::ptrdiff_t>(at) + 1) ||
-        open_.count(classes_.of(x->operand(0), static_cast<int64_t>(at) + 1)) == 0)
-      return;
-    split_[x] = {x->operand(0), static_cast<int64_t>(at)};
+    Instr* from = x->operand(0);
+    for (const ReshapePiece& piece : reshape_pieces(extents_of(from), extents_of(x))) {
+      const int64_t outer = piece.from_begin, at = piece.to_begin;
+      if (piece.from_end != outer + 2 || piece.to_end != at + 1 ||
+          open_.count(classes_.of(from, outer + 1)) == 0)
+        continue;
+      const Ints extents = two(from, outer);
+      return keep(x, reshaped(from, apart(extents_of(x), at, extents[0], extents[1])), at);
+    }
   }
 
   static Ints two(const Instr* instr, int64_t at) {
