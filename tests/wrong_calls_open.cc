@@ -80,6 +80,22 @@ std::vector<Row> open_rows() {
   CALL(heddle_model_parse, "size", "m", kText, 0, nullptr, &g.no_model);
   CALL(heddle_model_parse, "size", "m", kText, SIZE_MAX, nullptr, &g.no_model);
   CALL(heddle_model_parse, "model", "m", kText, 10, nullptr, nullptr);
+  static auto family = sized<heddle_family>();
+  CALL(heddle_model_of_family, "family", nullptr, nullptr, &g.no_model);
+  CALL(heddle_model_of_family, "family->text_at", &family, nullptr, &g.no_model);
+  CALL(heddle_model_of_family, "model", &family, nullptr, nullptr);
+  static const heddle_family_dim nameless{"arg0", 0, nullptr}, negative{"arg0", -1, "n"};
+  static auto with_nameless = family, with_negative = family, with_none = family;
+  with_none.text_at = with_nameless.text_at = with_negative.text_at =
+      [](void*, const heddle_dim*, size_t, const char**) -> const char* { return nullptr; };
+  with_nameless.dims = &nameless;
+  with_negative.dims = &negative;
+  with_nameless.dim_count = with_negative.dim_count = with_none.dim_count = 1;
+  CALL(heddle_model_of_family, "family->dims[0].name", &with_nameless, nullptr, &g.no_model);
+  CALL(heddle_model_of_family, "family->dims[0].dimension", &with_negative, nullptr, &g.no_model);
+  CALL(heddle_model_of_family, "family->dims", &with_none, nullptr, &g.no_model);
+  const Later<heddle_family> later_family;
+  CALL(heddle_model_of_family, "family", &later_family.known, nullptr, &g.no_model);
   for (const auto& [member, change] : wrong_options()) {
     auto options = sized<heddle_open_options>();
     change(options);

@@ -38,7 +38,7 @@ def _port(described):
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """A model that is another text for other extents, as programs are that trace; for heddle.Session.
+    r"""A model that is another text for other extents, as programs are that trace; for Session.
 
     text_at({"length": 7}) gives HLO or StableHLO text; dims are (input, dimension, name), of inputs
     arg0, arg1, … in order.

@@ -53,6 +53,28 @@ bool fits(const Part& part, const LateInputs& inputs) {
   return true;
 }
 
+// What is known of all programs with these options. Errors: none can be compiled with them, as a
+// small one is.
+Result<ProgramFacts> facts_of(CompileOptions options) {
+  options.dump.clear();
+  options.ranges.clear();
+  HEDDLE_ASSIGN_OR_RETURN(
+      const auto model,
+      Model::parse("options", "HloModule options\nENTRY e { ROOT x = f32[] parameter(0) }\n", {}));
+  HEDDLE_ASSIGN_OR_RETURN(const auto program, Program::compile(*model, options));
+  const ProgramFacts& from = program->facts();
+  ProgramFacts facts;
+  facts.compilations = 0;
+  facts.device = from.device;
+  facts.isa = from.isa;
+  facts.target = from.target;
+  facts.level = from.level;
+  facts.precision = from.precision;
+  facts.options = from.options;
+  facts.threads = from.threads;
+  return facts;
+}
+
 void count_bytes(Part* part) {
   const ProgramFacts& facts = part->program->facts();
   part->bytes = facts.constant_bytes + facts.object_bytes + facts.temporary_bytes;
@@ -238,6 +260,8 @@ Status LateProgram::begin() {
   // Extents that nobody has said are 1 in the model; few runs have them.
   if (!late_->first_is_known || (differ && late_->first.empty() && is_unbound_)) {
     watch_sizes();
+    HEDDLE_ASSIGN_OR_RETURN(ProgramFacts facts, facts_of(options_));
+    all_facts_.push_back(std::move(facts));
     return {};
   }
   if (late_->sizes_differ) watch_sizes();
