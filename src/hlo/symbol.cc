@@ -14,6 +14,20 @@ bool is_first_rows(const Instr& instr) {
          instr.attrs_as<CustomCallAttrs>().custom_call_target == kFirstRows;
 }
 
+const Instr* behind_shapes(const Instr* value) {
+  while (value->is(Opcode::broadcast) || value->is(Opcode::reshape)) value = value->operand(0);
+  return value;
+}
+
+bool is_padding_mask(const Instr* value) {
+  value = behind_shapes(value);
+  if (!value->is(Opcode::compare) || value->attrs_as<CompareAttrs>().direction != Direction::lt)
+    return false;
+  const Instr *place = behind_shapes(value->operand(0)), *limit = behind_shapes(value->operand(1));
+  while (limit->is(Opcode::multiply)) limit = behind_shapes(limit->operand(0));
+  return place->is(Opcode::iota) && limit->is(Opcode::parameter) && limit->shape().is_scalar();
+}
+
 std::vector<Symbol> symbols_of(const Module& module) {
   std::vector<Symbol> result = module.symbols;
   for (Instr* instr : module.entry()->instrs()) {

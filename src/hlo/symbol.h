@@ -34,6 +34,12 @@ struct Symbol {
   bool operator==(const Symbol&) const = default;
 };
 
+// Whether a value says which elements are in front of an extent: a place compared with a multiple
+// of an entry's parameter, as mask_padding writes it, repeated or reshaped.
+bool is_padding_mask(const Instr* value);
+// What it repeats or reshapes.
+const Instr* behind_shapes(const Instr* value);
+
 std::string symbols_text(const std::vector<Symbol>& symbols);  // with braces
 bool is_first_rows(const Instr& instr);
 // Module::symbols, and behind them those of its entry's calls of heddle.first_rows, by their names.

@@ -44,21 +44,6 @@ Ints shifted(Ints dimensions, int64_t by) {
   return dimensions;
 }
 
-const Instr* behind_shapes(const Instr* value) {
-  while (value->is(Opcode::broadcast) || value->is(Opcode::reshape)) value = value->operand(0);
-  return value;
-}
-
-// A place compared with an extent.
-bool is_mask(const Instr* value) {
-  value = behind_shapes(value);
-  if (!value->is(Opcode::compare)) return false;
-  const Instr* limit = behind_shapes(value->operand(1));
-  while (limit->is(Opcode::multiply)) limit = behind_shapes(limit->operand(0));
-  return behind_shapes(value->operand(0))->is(Opcode::iota) && limit->is(Opcode::parameter) &&
-         limit->shape().is_scalar();
-}
-
 class Packer {
  public:
   explicit Packer(hlo::Module* module)
@@ -126,7 +111,7 @@ class Packer {
     std::set<int64_t>& found = masked_[x];
     for (size_t k = 0; k < x->operands().size(); ++k) {
       const Instr* operand = x->operand(k);
-      if (k == 0 && x->is(Opcode::select) && is_mask(operand)) {
+      if (k == 0 && x->is(Opcode::select) && hlo::is_padding_mask(operand)) {
         const Ints along =
             operand->is(Opcode::broadcast) ? operand->dimensions() : counting(x->shape().rank());
         found.insert(along.begin(), along.end());
