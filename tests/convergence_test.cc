@@ -13,7 +13,6 @@
 #include <numeric>
 #include <thread>
 
-#include "target/target.h"
 #include "tensor/npz.h"
 #include "trained_network.h"
 
@@ -95,14 +94,6 @@ Means print_row(const TrainedNetwork& network, const Mode& mode,
   return means;
 }
 
-// Where products of bf16 are fast and AVX-VNNI is missing (Zen 4), the step is fused in another
-// way.
-bool is_known_to_fail(const TrainedNetwork& network, const Mode& mode) {
-  const target::Target host = target::host_target();
-  return network.name == "mobile" && std::string_view(mode.name) == "bf16" &&
-         host.has_any("avx512bf16") && !host.has_any("avxvnni");
-}
-
 class Convergence : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Convergence, IsThatOfF32InEveryMode) {
@@ -122,11 +113,6 @@ TEST_P(Convergence, IsThatOfF32InEveryMode) {
     for (const Outcome& outcome : outcomes[i]) ASSERT_EQ(outcome.failure, "") << kModes[i].name;
     const Means means = print_row(network, kModes[i], outcomes[i]);
     if (i == 0) f32 = means;
-    if (is_known_to_fail(network, kModes[i])) {
-      std::printf("%s %s: a known defect on this processor (docs/status.md), not judged\n",
-                  network.name.c_str(), kModes[i].name);
-      continue;
-    }
     EXPECT_LT(means.final, kFallen * means.first) << kModes[i].name;
     EXPECT_NEAR(means.final, f32.final, kApart * f32.final) << kModes[i].name;
     EXPECT_NEAR(means.accuracy, f32.accuracy, kRightApart) << kModes[i].name;

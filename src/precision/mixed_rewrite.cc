@@ -1,5 +1,7 @@
 #include "precision/mixed_rewrite.h"
 
+#include <unordered_map>
+
 #include "hlo/builder.h"
 
 namespace heddle::precision {
@@ -10,8 +12,10 @@ using hlo::Instr;
 using hlo::Opcode;
 using tensor::Type;
 
+using Rounded = std::unordered_map<const Instr*, Instr*>;  // what readers get: what was rounded
+
 // Every reader but the root gets `x` as the small type holds it.
-bool round(Instr* x, Type low, Builder& b, MixedCounts* counts) {
+bool round(Instr* x, Type low, Builder& b, MixedCounts* counts, Rounded* rounded) {
   hlo::Computation* computation = x->parent();
   const std::vector<Instr*> users = x->users();
   Instr* narrow = b.convert(x, low);
@@ -25,7 +29,29 @@ bool round(Instr* x, Type low, Builder& b, MixedCounts* counts) {
           any = true;
         }
   if (any) counts->casts += 2;
+  rounded->emplace(wide, x);
   return any;
+}
+
+bool is_number(const Instr* x) {
+  while (x->is(Opcode::broadcast) || x->is(Opcode::reshape)) x = x->operand(0);
+  return x->is(Opcode::constant) && x->shape().elems() == 1;
+}
+
+// Whether a value is still the one that it was chosen from, as a gradient of a clipped value asks,
+// cannot be seen where one of both was rounded: none would be equal any more.
+void compare_alike(hlo::Computation* entry, const Rounded& rounded) {
+  for (Instr* x : entry->instrs()) {
+    if (!x->is(Opcode::compare)) continue;
+    const hlo::Direction direction = x->attrs_as<hlo::CompareAttrs>().direction;
+    if (direction != hlo::Direction::eq && direction != hlo::Direction::ne) continue;
+    for (size_t side = 0; side < 2; ++side) {
+      const auto found = rounded.find(x->operand(side));
+      const Instr* other = x->operand(1 - side);
+      if (found != rounded.end() && rounded.count(other) == 0 && !is_number(other))
+        entry->replace_operand(x, side, found->second);
+    }
+  }
 }
 
 void narrow_operands(Instr* x, Type low, Builder& b, MixedCounts* counts) {
@@ -42,6 +68,7 @@ MixedCounts apply_mixed(const MixedPlan& plan, hlo::Module* module) {
   hlo::Computation* entry = module->entry();
   Builder b(entry);
   MixedCounts counts;
+  Rounded rounded;
   // Products first: the values' conversions then stand in front of theirs.
   for (const bool products : {true, false})
     for (const MixedChoice& choice : plan.choices) {
@@ -54,9 +81,10 @@ MixedCounts apply_mixed(const MixedPlan& plan, hlo::Module* module) {
         narrow_operands(x, plan.low, b, &counts);
         ++counts.products;
       } else if (x != entry->root()) {
-        counts.values += round(x, plan.low, b, &counts) ? 1 : 0;
+        counts.values += round(x, plan.low, b, &counts, &rounded) ? 1 : 0;
       }
     }
+  compare_alike(entry, rounded);
   b.check();
   entry->sort();
   return counts;
