@@ -116,6 +116,8 @@ class Session(_core.Session):
                 options[name] = ",".join(value)
             elif isinstance(value, os.PathLike):
                 options[name] = os.fspath(value)
+        from . import _log  # logging takes a while to import
+        _log.watch()
         texts = {}
         constants, texts_of_constants = _values(fix)
         firsts, texts_of_values = _values(values)

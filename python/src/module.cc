@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "failure.h"
+#include "log.h"
 #include "memory.h"
 #include "options.h"
 #include "session.h"
@@ -15,6 +16,7 @@ NB_MODULE(_core, module) {
   register_failures();
   watch_forks();
   define_memory(module);
+  define_log(module);
   nb::class_<Session>(module, "Session")
       .def(nb::init<nb::handle, const std::string&, const nb::dict&, const nb::dict&, nb::handle,
                     nb::handle>(),

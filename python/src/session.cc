@@ -11,6 +11,7 @@
 #include "failure.h"
 #include "family.h"
 #include "interrupt.h"
+#include "log.h"
 #include "options.h"
 #include "slot.h"
 
@@ -101,6 +102,7 @@ heddle_status* Session::read(OpenOptions& options, heddle_model** model) const {
 }
 
 void Session::open(nb::handle late) {
+  const LogDelivery delivery;
   OpenOptions options(open_);
   const auto opened = [&](bool as_late) {
     options.get()->late = as_late ? 1 : 0;
@@ -135,6 +137,7 @@ void Session::open(nb::handle late) {
 }
 
 void Session::compile(const nb::dict& from, nb::handle progress) {
+  const LogDelivery delivery;
   CompileOptions options(from);
   progress_ = std::make_unique<Progress>();
   if (!progress.is_none()) progress_->function = nb::borrow(progress);
@@ -202,6 +205,7 @@ nb::list Session::run(nb::handle names, nb::handle feed, nb::handle out) {
     fail("Error",
          "this session was made before the process forked, and its threads stayed behind; make it "
          "in the child, or start children by multiprocessing's 'spawn'");
+  const LogDelivery delivery;
   const Lease lease(*this);
   return lease->run(names, feed, out);
 }

@@ -1,8 +1,10 @@
 """heddle.Session: what it takes, what it gives, what it refuses."""
 import asyncio
+import logging
 import os
 import pathlib
 import signal
+import sys
 import tempfile
 import unittest
 
@@ -76,6 +78,35 @@ class RunTest(unittest.TestCase):
         frozen.flags.writeable = False
         self.assertRaises(heddle.InputError, session.run, ["d"], feed, [frozen])
         self.assertEqual(out.tolist(), [0] * 4)
+
+    def test_log(self):
+        with self.assertLogs("heddle", "DEBUG") as log:
+            heddle.Session(models.sum_and_difference())
+        text = "\n".join(log.output)
+        self.assertIn("INFO:heddle:opened graph (ONNX)", text)
+        self.assertIn("DEBUG:heddle:", text)
+        with self.assertLogs("heddle", "WARNING") as log:
+            logging.getLogger("heddle").warning("nothing of heddle's own")
+            heddle.Session(models.sum_and_difference())
+        self.assertEqual(len(log.output), 1)
+
+    def test_log_of_a_handler_that_fails(self):
+        class Failing(logging.Handler):
+            def emit(self, record):
+                raise RuntimeError("no more paper")
+        handler = Failing()
+        logger = logging.getLogger("heddle")
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        hook, told = sys.unraisablehook, []
+        sys.unraisablehook = told.append
+        try:
+            heddle.Session(models.sum_and_difference())
+        finally:
+            sys.unraisablehook = hook
+            logger.removeHandler(handler)
+            logger.setLevel(logging.NOTSET)
+        self.assertEqual(str(told[0].exc_value), "no more paper")
 
     def test_async(self):
         session = heddle.Session(models.linear())

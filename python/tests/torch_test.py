@@ -136,14 +136,59 @@ class TorchTest(unittest.TestCase):
                 torch.testing.assert_close(function(x), model(x))
         self.assertEqual(len(self.records), 1)
 
-    def test_sizes_share_programs(self):
+    def sessions(self):
+        """Those that are made from now on."""
         made, plain = [], heddle.Session
 
         def session(*args, **kwargs):
             made.append(plain(*args, **kwargs))
             return made[-1]
+        patch = mock.patch.object(heddle, "Session", session)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return made
+
+    def test_sizes_of_a_mask_by_the_number_of_the_sequence(self):
+        class Masked(torch.nn.Module):
+            def forward(self, x):
+                batch, length = x.shape[:2]
+                there = (torch.arange(length) % 7 != 3).expand(batch, length)
+                rows = torch.arange(batch)[:, None]
+                mask = there[rows, torch.arange(length)[None, :]]  # as transformers' masks do
+                scores = (x @ x.transpose(1, 2)).masked_fill(~mask[:, None, :], -1e9)
+                return scores.softmax(-1) @ x
+        made, model = self.sessions(), Masked()
+        function = torch.compile(model, backend="heddle")
+        with torch.no_grad():
+            for batch in (2, 3, 4):
+                for length in range(5, 45, 3):
+                    x = torch.randn(batch, length, 16)
+                    torch.testing.assert_close(function(x), model(x), rtol=1e-4, atol=1e-5)
+        self.assertLessEqual(sum(one.info["compilations"] for one in made), 6)
+
+    def test_rows_merged_in_both_orders(self):
+        # Attention merges length * batch, its linear layers batch * length.
+        layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0)
+        other = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0)
+        other.load_state_dict(layer.state_dict())
+        made = self.sessions()
+        function = torch.compile(layer, backend="heddle")
+        for batch in (2, 3, 4):
+            for length in range(5, 45, 6):
+                x = torch.randn(batch, length, 16)
+                y, wanted = function(x), other(x)
+                torch.testing.assert_close(y, wanted, rtol=1e-4, atol=1e-5)
+                y.square().sum().backward()
+                wanted.square().sum().backward()
+        for a, b in zip(layer.parameters(), other.parameters()):
+            torch.testing.assert_close(a.grad, b.grad, rtol=1e-3, atol=1e-3)
+        several = [one.info["compilations"] for one in made if len(one.inputs[0].shape) > 0]
+        self.assertLess(sum(several), 7 * 3 * 2)  # not one for each size and direction
+
+    def test_sizes_share_programs(self):
+        made = self.sessions()
         for training in (False, True):
-            with self.subTest(training=training), mock.patch.object(heddle, "Session", session):
+            with self.subTest(training=training):
                 torch._dynamo.reset()
                 model, other = mlp(), mlp()
                 other.load_state_dict(model.state_dict())

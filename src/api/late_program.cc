@@ -5,6 +5,7 @@
 
 #include "api/bounded.h"
 #include "api/late_context.h"
+#include "api/log.h"
 #include "compiler/compiler.h"
 
 namespace heddle::api {
@@ -111,7 +112,10 @@ std::shared_ptr<Node> LateProgram::node_of(const SizeBucket& bucket, const LateI
   const std::lock_guard making(making_);
   if (std::shared_ptr<Node> node = known(); node && node->part) return node;
   const Result<std::shared_ptr<Part>> part = compile_bucket(bucket, inputs);
-  if (!part) return nullptr;
+  if (!part) {
+    log(LogLevel::info, "no program for {}: {}", bucket.ranges(), part.error().message);
+    return nullptr;
+  }
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Node> node = child(root_, bucket.text());
   node->part = *part;

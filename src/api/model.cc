@@ -140,8 +140,10 @@ void fill_indices(std::span<const tensor::IndexCheck> checks, const Port& port, 
   }
 }
 
-// Where the dimensions of these names are merged with others and taken apart again, they are not.
-Status split_rows(const Extents& extents, import::Imported* imported) {
+// Dimensions that no operator of the model links with those of inputs have no name. So where the
+// dimensions of these names are merged with others and taken apart again, they are not; and what is
+// gathered at the number of each sequence is read where it is.
+Status link_dimensions(const Extents& extents, import::Imported* imported) {
   hlo::Module& module = *imported->module;
   for (const auto& [name, extent] : extents) {
     hlo::Symbol symbol;
@@ -157,8 +159,10 @@ Status split_rows(const Extents& extents, import::Imported* imported) {
     }
     module.symbols.push_back(std::move(symbol));
   }
-  const Result<bool> done = opt::split_rows(module, {});
+  Result<bool> done = opt::split_rows(module, {});
   module.symbols.clear();
+  if (done) done = opt::narrow_indices(module, {});
+  if (done && *done) done = opt::dce(module, {});
   return done ? Status() : tl::unexpected(done.error());
 }
 
@@ -391,7 +395,7 @@ Status Model::take_bounded(
     import::Options at = wanted;
     for (const auto& [name, extent] : extents) at.dims[name] = extent;
     HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import(at));
-    HEDDLE_RETURN_IF_ERROR(split_rows(extents, &imported));
+    HEDDLE_RETURN_IF_ERROR(link_dimensions(extents, &imported));
     return imported;
   };
   HEDDLE_ASSIGN_OR_RETURN(bounded_, find_bounded(import_at, options));

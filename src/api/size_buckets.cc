@@ -26,10 +26,12 @@ bool is_in(const SizeBucket& bucket, const std::map<std::string, int64_t>& exten
 
 }  // namespace
 
-std::string SizeBucket::text() const {
-  std::string result = rest;
+std::string SizeBucket::text() const { return rest + " " + ranges(); }
+
+std::string SizeBucket::ranges() const {
+  std::string result;
   for (const auto& [name, bound] : bounds)
-    result += fmt::format(" {}={}..{}", name, least.at(name), bound);
+    result += fmt::format("{}{}={}..{}", result.empty() ? "" : " ", name, least.at(name), bound);
   return result;
 }
 

@@ -18,8 +18,9 @@ namespace heddle::api {
 // The extents that one program is for, by the dimensions' names.
 struct SizeBucket {
   std::map<std::string, int64_t> bounds, least;
-  std::string rest;  // all dimensions of the inputs, but for these
-  std::string text() const;
+  std::string rest;            // all dimensions of the inputs, but for these
+  std::string text() const;    // of all of it
+  std::string ranges() const;  // "batch=1..4 length=5..16"
   bool operator==(const SizeBucket&) const = default;
 };
 

@@ -172,7 +172,7 @@ class Trimming {
   void count_on(const Instr* instr, size_t leaf, int64_t d, int64_t granule) {
     if (granule == 1) return;
     int64_t& counted = counted_[instr].emplace(std::pair(leaf, d), 1).first->second;
-    counted = std::max(counted, granule);
+    counted = lower::common_reach(counted, granule);
   }
 
   int64_t counted_on(const Instr* instr, size_t leaf, int64_t d) const {
@@ -195,9 +195,9 @@ class Trimming {
     if (found == counted_.end()) return 1;
     int64_t most = 1, along = 1;
     for (const auto& [place, granule] : found->second) {
-      most = std::max(most, granule);
+      most = lower::common_reach(most, granule);
       if (classes_.symbol_of(instr, place.second, place.first) == symbol)
-        along = std::max(along, granule);
+        along = lower::common_reach(along, granule);
     }
     return symbols_of(instr).count(symbol) > 0 ? along : most;
   }
@@ -313,9 +313,9 @@ class Trimming {
         if (making.cut.count(local.of(operand, d)) > 0 && classes_.symbol_of(operand, d) >= 0)
           making.result.refused =
               Decision::no("trim-cut", "{} reduces what is part of a longer array", instr->name());
-        const auto found = making.groups.find({local.of(operand, d), 1});
-        if (found == making.groups.end()) continue;
-        making.result.kernel.groups[static_cast<size_t>(found->second)].reduced = true;
+        for (const auto& [of, group] : making.groups)
+          if (of.first == local.of(operand, d))
+            making.result.kernel.groups[static_cast<size_t>(group)].reduced = true;
       }
     }
     return std::move(making.result);
@@ -336,25 +336,25 @@ class Trimming {
   }
 
   // Classes whose dimension is merged with what is inside of it where something is computed, as
-  // rows with a batch: how many numbers one of the extent is there. Not of what is reduced.
+  // rows with a batch: how many numbers one of the extent is there.
   std::unordered_map<int, int64_t> numbers_of(const Instr* fusion,
                                               const hlo::DimClasses& local) const {
     std::unordered_map<int, int64_t> result;
-    const std::vector<const Instr*> all = all_of(*fusion->called().at(0));
-    for (const Instr* instr : all) {
+    const auto add = [&](const Instr* instr, int64_t d, size_t leaf, int64_t extent) {
+      const int s = classes_.symbol_of(instr, d, leaf);
+      if (s < 0) return;
+      int64_t& times = result.emplace(local.of(instr, d, leaf), 1).first->second;
+      times = std::max(times, extent / symbols_[static_cast<size_t>(s)].bound);
+    };
+    for (const Instr* instr : all_of(*fusion->called().at(0))) {
+      for (const auto& [operand, d] : reduced_by(instr))
+        add(operand, d, 0, operand->shape().dim(d));
       if (!computes(instr)) continue;
       const std::vector<tensor::Shape> leaves = leaves_of(instr);
-      for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
-        for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d) {
-          const int s = classes_.symbol_of(instr, d, leaf);
-          if (s < 0) continue;
-          int64_t& times = result.emplace(local.of(instr, d, leaf), 1).first->second;
-          times = std::max(times, leaves[leaf].dim(d) / symbols_[static_cast<size_t>(s)].bound);
-        }
-      }
+      for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
+        for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
+          add(instr, d, leaf, leaves[leaf].dim(d));
     }
-    for (const Instr* instr : all)
-      for (const auto& [operand, d] : reduced_by(instr)) result.erase(local.of(operand, d));
     return result;
   }
 

@@ -30,12 +30,14 @@ std::vector<int64_t> counted_on(const TrimRequest& request) {
   std::map<uint32_t, int64_t> most;
   for (const auto& digits : request.globals)
     for (const TrimDigit& digit : digits) {
-      int64_t& reach = most[request.groups[static_cast<size_t>(digit.group)].extent.value];
-      reach = std::max(reach, digit.reach);
+      int64_t& reach =
+          most.emplace(request.groups[static_cast<size_t>(digit.group)].extent.value, 1)
+              .first->second;
+      reach = common_reach(reach, digit.reach);
     }
   std::vector<int64_t> result;
   for (const TrimGroup& group : request.groups)
-    result.push_back(std::max<int64_t>(1, most[group.extent.value]));
+    result.push_back(most.emplace(group.extent.value, 1).first->second);
   return result;
 }
 
@@ -66,7 +68,8 @@ class Trimmer {
   // How far the kernel counts on a global buffer along a group.
   int64_t reads(size_t buffer, int group) {
     const int64_t times = request_.groups[static_cast<size_t>(group)].times;
-    return std::max<int64_t>(1, *read(buffer, group) / times);
+    const int64_t numbers = *read(buffer, group);
+    return numbers == 1 ? 1 : common_reach(numbers, times) / times;
   }
 
  private:
@@ -151,7 +154,8 @@ class Trimmer {
       if (!variables_[v].fact) continue;
       const Fact& fact = *variables_[v].fact;
       reach_[v] = numbers[static_cast<size_t>(fact.group)];
-      if (group_of(fact).reduced) reach_[v] = std::max(reach_[v], step(static_cast<uint32_t>(v)));
+      if (group_of(fact).reduced)
+        reach_[v] = common_reach(reach_[v], step(static_cast<uint32_t>(v)));
     }
     for (size_t b = 0; b < k_.buffers.size(); ++b)
       read_.insert(read_.end(), numbers.begin(), numbers.end());
@@ -171,8 +175,9 @@ class Trimmer {
           int64_t* of_buffer = read(access.buffer.index(), variables_[var].fact->group);
           int64_t& from = access.store ? *of_buffer : reach_[var];
           int64_t& to = access.store ? reach_[var] : *of_buffer;
-          if (to >= from) continue;
-          to = from;
+          const int64_t both = common_reach(to, from);
+          if (to == both) continue;
+          to = both;
           changed = true;
         }
       }
@@ -196,8 +201,6 @@ class Trimmer {
       };
       if (!can_stop(variable)) return no("moves elsewhere too");
       const int64_t own = (is_part(static_cast<uint32_t>(v)) ? 1 : variable.extent) * fact.factor;
-      if ((granule & (granule - 1)) != 0 && granule < group_of(fact).bound)
-        return no("has a step that is not a power of two");
       if (fact.low % fact.factor != 0 && stops(variable)) return no("begins between steps");
       if (fact.high - fact.low >= std::max(stops(variable) ? fact.factor : granule, int64_t{1}))
         return no("reaches further");

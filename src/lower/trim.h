@@ -6,7 +6,7 @@
 // the digits of scratch and of workspaces are found. Elements behind the extent need not be
 // computed, and what is computed of them may be anything, so a loop may run a little further. A
 // group that the kernel reduces has neutral values there: its loops stop where steps end, at the
-// extent rounded up to a power of two, and what they read reaches as far.
+// extent rounded up to a number that all of its steps divide, and what they read reaches as far.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,14 @@ struct TrimGroup {
   int64_t bound = 1;        // of the numbers in the group
   bool reduced = false;     // by this kernel
   int64_t least = 1;        // there are no fewer numbers
-  int64_t times = 1;        // numbers to one of the extent: rows of a batch; 1 where it is reduced
+  int64_t times = 1;        // numbers to one of the extent: rows of a batch
 };
 
 // Elements [k * stride, (k + 1) * stride) of a buffer (modulo bound * stride) are of number k.
 struct TrimDigit {
   int64_t stride = 1;
   int group = 0;
-  // What readers count on reaches to the extent (not the numbers of a group) rounded up to it, a
-  // power of two.
+  // What readers count on reaches to the extent (not the numbers of a group) rounded up to it.
   int64_t reach = 1;
 };
 
@@ -56,6 +55,9 @@ struct Trim {
   // How far the kernel counts on the request's buffers, by buffer and digit.
   std::vector<std::vector<int64_t>> reads;
 };
+
+// The least number that both divide: as far as what counts on both. Large ones are 2^40.
+int64_t common_reach(int64_t a, int64_t b);
 
 // A request from text: "extent in1 bound 64 least 17; in0 8; out0 8 reach 4", where a buffer has
 // the strides of its digits, of the extent named last in front. Behind `bound` may stand `least N`,

@@ -14,12 +14,12 @@ namespace {
 using kernel::ExprId, kernel::GridDim, kernel::Group, kernel::Op, kernel::Phase, kernel::Stmt;
 using kernel::StmtKind, kernel::VarId;
 
-constexpr int kMostRounds = 4;  // one more for each dimension of a loop over several
+constexpr int kMostRounds = 4;  // one for each dynamic dimension of a loop over several
 
 // By variable: how many of its numbers are one of the outer dimension.
 using Inner = std::map<uint32_t, int64_t>;
 
-// Of the dimensions that a variable runs through, the innermost with another one inside of it.
+// Of the dynamic dimensions that a variable runs through and beyond, the innermost.
 void find(const Touch& touch, const TrimRequest& request, const std::vector<Variable>& variables,
           Inner* found) {
   const std::vector<TrimDigit>& digits = request.globals[touch.buffer.index()];
@@ -27,15 +27,12 @@ void find(const Touch& touch, const TrimRequest& request, const std::vector<Vari
     const Variable& variable = variables[term.var.index()];
     const bool is_loop = variable.grid || variable.kind == LoopKind::serial;
     if (!is_loop || variable.extent < 2 || term.factor <= 0) continue;
-    for (const TrimDigit& outer : digits) {
-      const int64_t inner = outer.stride / term.factor;
-      const bool through = outer.stride % term.factor == 0 && inner > 1 &&
-                           variable.extent > inner && variable.extent % inner == 0;
-      const bool both = std::any_of(digits.begin(), digits.end(), [&](const TrimDigit& digit) {
-        return digit.group != outer.group && digit.stride >= term.factor &&
-               digit.stride < outer.stride;
-      });
-      if (!through || !both) continue;
+    for (const TrimDigit& digit : digits) {
+      const int64_t all = digit.stride * request.groups[static_cast<size_t>(digit.group)].bound;
+      const int64_t inner = all / term.factor;
+      const bool beyond = all % term.factor == 0 && inner > 1 && variable.extent > inner &&
+                          variable.extent % inner == 0;
+      if (!beyond) continue;
       int64_t& known = found->emplace(term.var.value, inner).first->second;
       known = std::min(known, inner);
     }

@@ -1,5 +1,7 @@
 // The text form of a trim request.
+#include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <sstream>
 
 #include "lower/trim.h"
@@ -86,6 +88,13 @@ class Parser {
 };
 
 }  // namespace
+
+int64_t common_reach(int64_t a, int64_t b) {
+  constexpr int64_t kAll = int64_t{1} << 40;
+  a = std::max<int64_t>(a, 1), b = std::max<int64_t>(b, 1);
+  if (a >= kAll || b >= kAll) return kAll;
+  return std::min(std::lcm(a, b), kAll);
+}
 
 Result<TrimRequest> parse_trim_request(const kernel::Kernel& kernel, std::string_view text) {
   return Parser(kernel, text).run();

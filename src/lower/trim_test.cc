@@ -81,6 +81,20 @@ TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
   EXPECT_EQ(reads[0], std::vector<int64_t>{4});
 }
 
+// Where one loop reads by threes and another one by twos, what is read reaches to whole sixes.
+TEST(Trim, StepsThatDoNotDivideEachOther) {
+  Reads reads;
+  const std::string text =
+      trimmed(rows("f32[8]",
+                   "serial c 8 {\nacc[0] = 0:f32\nserial b 21 { unrolled u 3 {\n"
+                   "acc[0] = acc[0] + in0[b*24 + u*8 + c]\n} }\nserial d 31 { unrolled v 2 {\n"
+                   "acc[0] = acc[0] + in0[d*16 + v*8 + c]\n} }\nout0[c] = acc[0]\n}\n"),
+              request(true, false), &reads);
+  EXPECT_THAT(text, HasSubstr("floor_div(convert(in1[0], s64) + 2, 3)*3"));
+  EXPECT_THAT(text, HasSubstr("floor_div(convert(in1[0], s64) + 1, 2)*2"));
+  EXPECT_EQ(reads[0], std::vector<int64_t>{6});
+}
+
 // Four vectors a step: the last step may be fewer of them.
 TEST(Trim, TheLastStepOfASumIsOfItsParts) {
   Reads reads;
@@ -105,10 +119,11 @@ TEST(Trim, TheLastStepOfASumIsOfItsParts) {
 
 TEST(Trim, RefusesWhatWouldNotStop) {
   Reads reads;
-  // Rows by threes; all rows and their elements in one loop; an index that is no sum.
+  // Rows by threes from the second one on; all rows and their elements in one loop; an index that
+  // is no sum.
   EXPECT_EQ(trimmed(rows("f32[8]",
                          "serial c 8 {\nacc[0] = 0:f32\nserial b 20 { unrolled u 3 {\n"
-                         "acc[0] = acc[0] + in0[b*24 + u*8 + c]\n} }\nout0[c] = acc[0]\n}\n"),
+                         "acc[0] = acc[0] + in0[b*24 + u*8 + c + 8]\n} }\nout0[c] = acc[0]\n}\n"),
                     request(true, false), &reads),
             "trim-reduced");
   EXPECT_EQ(trimmed(rows("f32[8]",
@@ -143,13 +158,14 @@ std::string trimmed_by(const std::string& buffers, const std::string& body,
   return to_string(kernel);
 }
 
-// Columns cannot stop, as their steps are three; rows do, and of rows nothing more is counted on.
+// Columns cannot stop, as their steps begin with the second one; rows do, and of rows nothing more
+// is counted on.
 TEST(Trim, AGroupThatCannotStopIsLeft) {
   Trim wanted;
   const std::string text =
       trimmed_by("  buffer in0: f32[4096] global in\n",
                  "group {\nserial r 64 {\nacc[0] = 0:f32\nserial b 21 { unrolled u 3 {\n"
-                 "acc[0] = acc[0] + in0[r*64 + b*3 + u]\n} }\nout0[r*64] = acc[0]\n} }\n",
+                 "acc[0] = acc[0] + in0[r*64 + b*3 + u + 1]\n} }\nout0[r*64] = acc[0]\n} }\n",
                  "extent n bound 64; in0 64; out0 64; extent m bound 64 reduced; in0 1", &wanted);
   EXPECT_TRUE(wanted.done) << wanted.done.reason();
   ASSERT_EQ(wanted.left.count(1), 1u);

@@ -3,10 +3,12 @@
 // over a row. Where a part of the index vectors is the position along dimension d of the index
 // array, and the other parts are the same all along d, whole rows are read and written: the slice
 // is as long as d in that dimension of the operand, and the index array loses d. The same elements
-// go to the same places in the same order. Each rewrite leaves one part of index vectors less.
+// go to the same places in the same order. Each rewrite leaves one part of index vectors less. A
+// gather whose index vectors have one part alone, a position, is its operand, repeated.
 #include <algorithm>
 #include <map>
 
+#include "opt/coordinate.h"
 #include "opt/match.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"
@@ -24,27 +26,9 @@ int64_t place_of(const Ints& list, int64_t value) {
 }
 
 // The dimension whose coordinate every element of x is; -1 for others.
-int64_t coordinate_of(const Instr* x, int depth = 0) {
-  if (depth > kDeepest || !are_static_arrays(x)) return -1;
-  switch (x->opcode()) {
-    case Opcode::iota:
-      return x->attrs_as<hlo::DimensionAttrs>().dimension;
-    case Opcode::convert:  // coordinates are small
-      if (!is_integer(x) || tensor::type_bits(x->shape().type()) < 32 || !is_integer(x->operand(0)))
-        return -1;
-      return coordinate_of(x->operand(0), depth + 1);
-    case Opcode::broadcast:
-    case Opcode::transpose:
-    case Opcode::reshape: {
-      const int64_t d = coordinate_of(x->operand(0), depth + 1);
-      if (d < 0) return -1;
-      const hlo::IndexMap map = hlo::index_map(*x, 0);
-      const hlo::DimLink* link = map.of_operand(d);
-      return link && link->kind == hlo::DimKind::same ? link->to : -1;
-    }
-    default:
-      return -1;
-  }
+int64_t coordinate_of(const Instr* x) {
+  const std::optional<Coordinate> found = coordinate_in(x);
+  return found && found->step == 1 && found->offset == 0 ? found->dimension : -1;
 }
 
 // Takes a dimension away from values that are the same all along it.
@@ -200,7 +184,55 @@ Ints lowered(Ints dims, int64_t gone) {
   return dims;
 }
 
+// A gather at the position along a dimension of the indices: no more than a slice of the operand,
+// its dimensions in the order of the result, repeated along the indices' other dimensions.
+Instr* gather_of_positions(Instr* x, Builder& b) {
+  const auto& attrs = x->attrs_as<hlo::GatherAttrs>();
+  Instr* operand = x->operand(0);
+  const Instr* indices = x->operand(1);
+  if (attrs.start_index_map.size() != 1 || x->shape().elems() == 0) return nullptr;
+  const int64_t along = coordinate_of(indices), into = attrs.start_index_map[0];
+  if (along < 0 || along == attrs.index_vector_dim || !contains(attrs.collapsed_slice_dims, into) ||
+      indices->shape().dim(along) > operand->shape().dim(into))
+    return nullptr;
+  Ints sizes = attrs.slice_sizes, dropped;  // dropped: dimensions of one element
+  sizes[static_cast<size_t>(into)] = indices->shape().dim(along);
+  std::map<int64_t, int64_t> from;  // by dimension of the result: that of the operand
+  std::vector<int64_t> windows;
+  for (int64_t m = 0; m < operand->shape().rank(); ++m) {
+    if (contains(attrs.operand_batching_dims, m))
+      sizes[static_cast<size_t>(m)] = operand->shape().dim(m);
+    else if (!contains(attrs.collapsed_slice_dims, m))
+      windows.push_back(m);
+    else if (m != into)
+      dropped.push_back(m);
+  }
+  for (size_t i = 0; i < windows.size(); ++i) from[attrs.offset_dims[i]] = windows[i];
+  int64_t place = 0;
+  for (int64_t d = 0; d < indices->shape().rank(); ++d) {
+    if (d == attrs.index_vector_dim) continue;
+    while (contains(attrs.offset_dims, place)) ++place;
+    if (d == along) from[place] = into;
+    if (const int64_t batch = place_of(attrs.start_indices_batching_dims, d); batch >= 0)
+      from[place] = attrs.operand_batching_dims[static_cast<size_t>(batch)];
+    ++place;
+  }
+  Ints order, dimensions, extents;
+  for (const auto& [to, m] : from) {
+    dimensions.push_back(to);
+    order.push_back(m);
+    extents.push_back(sizes[static_cast<size_t>(m)]);
+  }
+  order.insert(order.end(), dropped.begin(), dropped.end());
+  const Ints zeros(sizes.size(), 0), ones(sizes.size(), 1);
+  Instr* y = sizes == operand->shape().extents() ? operand : b.slice(operand, zeros, sizes, ones);
+  if (!is_counting(order)) y = b.transpose(y, order);
+  if (!dropped.empty()) y = b.reshape(y, extents);
+  return b.broadcast(y, x->shape().extents(), dimensions);
+}
+
 Rewriter::Proposal visit_gather(Instr* x, Builder& b) {
+  if (Instr* simple = gather_of_positions(x, b)) return {simple, "positions"};
   auto attrs = x->attrs_as<hlo::GatherAttrs>();
   const Access a{x->operand(1),
                  &x->operand(0)->shape(),

@@ -71,7 +71,62 @@ TEST(NarrowIndices, ScatterAddsRows) {
   EXPECT_EQ(attrs.scatter_dims_to_operand_dims, (hlo::Ints{1}));
 }
 
+// x[n, m] of every n and m: positions, counted from the end where they are negative, which none is.
+#define POSITIONS                                                                    \
+  "one = s64[] constant(1) ones = s64[3] broadcast(one), dimensions={}\n"            \
+  "three = s64[] constant(3) threes = s64[3] broadcast(three), dimensions={}\n"      \
+  "z = s64[] constant(0) zs = s64[3] broadcast(z), dimensions={}\n"                  \
+  "i = s64[3] iota(), iota_dimension=0 j = s64[3] multiply(i, ones)\n"               \
+  "k = s64[3] add(j, zs) less = pred[3] compare(k, zs), direction=LT\n"              \
+  "up = s64[3] add(k, threes) n = s64[3] select(less, up, k)\n"                      \
+  "nb = s64[3,5] broadcast(n), dimensions={0} m = s64[5] iota(), iota_dimension=0\n" \
+  "mb = s64[3,5] broadcast(m), dimensions={1} nc = s64[3,5,1] reshape(nb)\n"         \
+  "mc = s64[3,5,1] reshape(mb) v = s64[3,5,2] concatenate(nc, mc), dimensions={2}\n"
+
+TEST(NarrowIndices, EveryPositionIsTheOperand) {
+  EXPECT_EQ(simplified("x = f32[3,5] parameter(0)\n" POSITIONS
+                       "ROOT r = f32[3,5] gather(x, v), offset_dims={}, collapsed_slice_dims={0,1},"
+                       " start_index_map={0,1}, index_vector_dim=2, slice_sizes={1,1}",
+                       "narrow_indices,algebraic,dce"),
+            "p0");
+  EXPECT_EQ(simplified("x = f32[3,7] parameter(0)\n" POSITIONS
+                       "ROOT r = f32[3,5] gather(x, v), offset_dims={}, collapsed_slice_dims={0,1},"
+                       " start_index_map={0,1}, index_vector_dim=2, slice_sizes={1,1}",
+                       "narrow_indices,algebraic,dce"),
+            "slice[3,5]{0:3,0:5}(p0)");
+}
+
+TEST(NarrowIndices, PositionsAlongOneDimension) {
+  // The position, in another order and repeated; beside a dimension of one and a batch.
+  EXPECT_EQ(simplified("x = f32[2,4,1,6] parameter(0) i = s32[5,4,1] iota(), iota_dimension=1\n"
+                       "ROOT r = f32[5,2,4,6] gather(x, i), offset_dims={1,3}, "
+                       "collapsed_slice_dims={1,2}, start_index_map={1}, index_vector_dim=2, "
+                       "slice_sizes={2,1,1,6}",
+                       "narrow_indices,algebraic,dce"),
+            "broadcast[5,2,4,6]{1,2,3}(reshape[2,4,6](p0))");
+  EXPECT_EQ(simplified("x = f32[3,4,6] parameter(0) i = s32[4,3,5,1] iota(), iota_dimension=0\n"
+                       "ROOT r = f32[4,3,5,6] gather(x, i), offset_dims={3}, "
+                       "collapsed_slice_dims={1}, start_index_map={1}, operand_batching_dims={0}, "
+                       "start_indices_batching_dims={1}, index_vector_dim=3, slice_sizes={1,1,6}",
+                       "narrow_indices,algebraic,dce"),
+            "broadcast[4,3,5,6]{0,1,3}(transpose[4,3,6]{1,0,2}(p0))");
+}
+
 TEST(NarrowIndices, OthersStay) {
+  // Every second position; negative positions; positions of a type too narrow for them.
+  for (const char* position :
+       {"i = s32[4,1] iota(), iota_dimension=0 j = s32[4,1] add(i, i)",
+        "i = s32[4,1] iota(), iota_dimension=0 o = s32[] constant(1) "
+        "p = s32[4,1] broadcast(o), dimensions={} j = s32[4,1] subtract(i, p)"})
+    expect_unchanged(std::string("x = f32[9] parameter(0) ") + position +
+                         " ROOT r = f32[4] gather(x, j), offset_dims={}, collapsed_slice_dims={0},"
+                         " start_index_map={0}, index_vector_dim=1, slice_sizes={1}",
+                     "narrow_indices");
+  expect_unchanged(
+      "x = f32[300] parameter(0) j = s8[200,1] iota(), iota_dimension=0\n"
+      "ROOT r = f32[200] gather(x, j), offset_dims={}, collapsed_slice_dims={0},"
+      " start_index_map={0}, index_vector_dim=1, slice_sizes={1}",
+      "narrow_indices");
   // The index differs along the row; rows are longer than the operand's.
   expect_unchanged(
       "x = f32[7,4] parameter(0) w = s32[5,4] parameter(1)\n"

@@ -8,6 +8,7 @@ import torch
 import heddle
 
 from .lower import TYPES, Graph, Unsupported, Value
+from .merges import Merges
 from .table import lower
 
 # Programs of one part, for other sizes each; the one that ran longest ago goes.
@@ -80,44 +81,42 @@ def order_of(value, bindings):
 
 
 class Bindings(dict):
-    """Extents by expression. pairs: (n, expression) of arguments with a dimension of n around one of
-    that expression, which are likely what a dimension of n * expression was merged from."""
-    pairs = frozenset()
+    """Extents by expression, and what is known of merged ones (Merges)."""
+    merges = None
 
 
-def factors(size, bindings):
-    """What a dimension was merged from, where that was several dynamic ones, in the order in which
-    the arguments have these: [(extent, expression or None where it is a number)]."""
+def factors(size, node, bindings):
+    """What a dimension of a node's result was merged from, where that was several dynamic ones, the
+    outermost first: [(extent, expression or None where it is a number)]. Where the graph does not
+    show it, in the order in which the arguments have them."""
     expression = size.node.expr if isinstance(size, torch.SymInt) else None
     whole = [(concrete(size, bindings), expression)]
     if not bindings or expression is None or not expression.is_Mul:
         return whole
-    places = {symbol: i for i, symbol in enumerate(bindings)}
-    number, parts = 1, []
-    for part in expression.args:
-        value = part.xreplace(bindings)
-        if value.free_symbols:
-            return whole
-        if part.is_number:
-            number *= part
-        else:
-            first = min(places.get(symbol, len(places)) for symbol in part.free_symbols)
-            parts.append((first, int(value), part))
-    parts.sort(key=lambda part: part[0])
-    result = [(value, part) for _, value, part in parts]
-    if len(parts) == 1 and (int(number), parts[0][2]) in getattr(bindings, "pairs", ()):
-        return [(int(number), None), *result]
-    result[0] = (int(number) * result[0][0], number * result[0][1])
-    return result
+    seen = bindings.merges and node is not None and bindings.merges.of(node, expression)
+    number, parts = sympy.Integer(1), list(seen or ())
+    if not seen:
+        places = {symbol: i for i, symbol in enumerate(bindings)}
+        for part in expression.args:
+            if part.is_number:
+                number *= part
+            else:
+                parts.append(part)
+        parts.sort(key=lambda part: min(places.get(s, len(places)) for s in part.free_symbols))
+        parts[0] *= number
+    values = [part.xreplace(bindings) for part in parts]
+    if any(value.free_symbols for value in values):
+        return whole
+    return [(int(value), None if part.is_number else part) for value, part in zip(values, parts)]
 
 
-def split(value, order, bindings):
+def split(value, order, node, bindings):
     """The extents of memory, with dimensions that were merged apart, and their expressions."""
-    parts = [part for d in order for part in factors(value.shape[d], bindings)]
+    parts = [part for d in order for part in factors(value.shape[d], node, bindings)]
     return [n for n, _ in parts], [expression for _, expression in parts]
 
 
-def _parameter(graph, value, bindings):
+def _parameter(graph, value, bindings, node=None):
     if not isinstance(value, torch.Tensor):
         return concrete(value, bindings)
     if value.device.type != "cpu" or value.layout != torch.strided or value.dtype not in TYPES:
@@ -125,7 +124,7 @@ def _parameter(graph, value, bindings):
     order = order_of(value, bindings)
     shape = sizes(value.shape, bindings)
     type = TYPES[value.dtype]
-    x = graph.parameter("s16" if type == "bf16" else type, split(value, order, bindings)[0])
+    x = graph.parameter("s16" if type == "bf16" else type, split(value, order, node, bindings)[0])
     x = graph.reshape(graph.bitcast(x, type), [shape[d] for d in order])
     return graph.transpose(x, [order.index(d) for d in range(len(order))])
 
@@ -134,7 +133,7 @@ def placeholder_value(graph, node, bindings, gm):
     value = node.meta.get("val")
     if node.op == "get_attr":
         value = getattr(gm, node.target)
-    return _parameter(graph, value, bindings)
+    return _parameter(graph, value, bindings, node)
 
 
 def values_of(graph, node, bindings):
@@ -213,7 +212,7 @@ class _Input:
         self.order = order_of(value, bindings)
         self.plain = self.order == list(range(len(self.order)))
         self.is_bf16 = value.dtype == torch.bfloat16
-        self.extents, self.expressions = split(value, self.order, bindings)
+        self.extents, self.expressions = split(value, self.order, node, bindings)
         self.is_split = len(self.extents) > len(self.order)
 
     def array(self, tensor):
@@ -234,7 +233,8 @@ class _Input:
 class _Output:
     """How an array becomes the tensor that the graph says."""
 
-    def __init__(self, value, bindings):
+    def __init__(self, node, bindings):
+        value = node.meta["val"]
         self.shape = sizes(value.shape, bindings)
         self.strides = sizes(value.stride(), bindings)
         self.order = order_of(value, bindings)
@@ -245,7 +245,7 @@ class _Output:
             self.way = "plain" if 0 in self.strides else "copy"
         self.is_bf16 = value.dtype == torch.bfloat16
         order = self.order if self.way == "view" else range(len(self.order))
-        self.extents, _ = split(value, order, bindings)
+        self.extents, _ = split(value, order, node, bindings)
         self.is_split = len(self.extents) > len(self.order)
 
     def value(self, graph, x):
@@ -311,7 +311,7 @@ class Lowered:
             if not isinstance(x, Value):
                 self.outputs.append((None, concrete(x, bindings)))
                 continue
-            output = _Output(one.meta["val"], bindings)
+            output = _Output(one, bindings)
             x = output.value(graph, x)
             self.outputs.append((len(values), output))
             values.append(x)
@@ -355,7 +355,7 @@ class Part:
         self.static = [i for i, node in enumerate(inputs) if node.name in static and node.users]
         self.marks, self.held = None, []
         self.symbolic = []  # (position, dimension or None, expression)
-        self.pairs = set()
+        self.merges = Merges()
         for i, node in enumerate(inputs):
             value = node.meta.get("val")
             if isinstance(value, (torch.SymInt, torch.SymFloat)):
@@ -363,8 +363,6 @@ class Part:
             elif isinstance(value, torch.Tensor):
                 self.symbolic += [(i, d, size.node.expr) for d, size in enumerate(value.shape)
                                   if isinstance(size, torch.SymInt)]
-                self.pairs |= {(n, size.node.expr) for n, size in zip(value.shape, value.shape[1:])
-                               if isinstance(n, int) and isinstance(size, torch.SymInt)}
         self.symbols = self._named_sizes()
 
     def _moved(self, args):
@@ -385,7 +383,7 @@ class Part:
         bindings = Bindings()
         for (_, _, expression), extent in zip(self.symbolic, extents):
             bindings[expression] = sympy.sympify(extent)
-        bindings.pairs = self.pairs
+        bindings.merges = self.merges
         return bindings
 
     def __call__(self, *args):
@@ -451,7 +449,7 @@ class Part:
         def text_at(extents):
             bindings = Bindings((symbol, sympy.Integer(extents[str(symbol)]))
                                 for symbol in self.symbols)
-            bindings.pairs = self.pairs
+            bindings.merges = self.merges
             return Lowered(self.gm, bindings, constants).text
 
         ways = dict(lowered.inputs)

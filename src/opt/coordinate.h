@@ -1,0 +1,24 @@
+// Private to opt: integers that are a coordinate of the array that they stand in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "hlo/module.h"
+
+namespace heddle::opt {
+
+// Every element of an integer array is step * (its coordinate along `dimension`) + offset; with
+// step 0 the dimension is -1 and all elements are `offset`.
+struct Coordinate {
+  int64_t dimension = -1;
+  int64_t step = 0;
+  int64_t offset = 0;
+};
+
+// Looks through movement, conversions to at least 32 bits, arithmetic with numbers, and selects
+// whose condition is the same everywhere (positions from the end that are none). Extents are static
+// ones. None: this is not seen from the operators, or numbers may not fit the type.
+std::optional<Coordinate> coordinate_in(const hlo::Instr* x);
+
+}  // namespace heddle::opt
