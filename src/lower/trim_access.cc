@@ -75,7 +75,8 @@ class Reader {
       if (!look_at(operand, seen)) return false;
     if (expr.op != Op::load) return true;
     const size_t indices = k_.buffer(expr.buffer).extents.size();
-    return add_access(expr.buffer, {expr.operands.begin(), expr.operands.begin() + indices});
+    return add_access(expr.buffer, {expr.operands.begin(), expr.operands.begin() + indices}, false,
+                      expr.operands.size() > indices ? expr.operands[indices] : ExprId());
   }
 
   size_t place_of(BufferId buffer) const {
@@ -83,7 +84,8 @@ class Reader {
     return buffer.index() + (scratch ? group_ * k_.buffers.size() : 0);
   }
 
-  bool add_access(BufferId buffer, const std::vector<ExprId>& indices, bool store = false) {
+  bool add_access(BufferId buffer, const std::vector<ExprId>& indices, bool store = false,
+                  ExprId mask = {}) {
     const Buffer& of = k_.buffer(buffer);
     if (of.space == Space::reg || of.space == Space::fragment) return true;
     Touch access{buffer, {}, store, place_of(buffer)};
@@ -105,10 +107,29 @@ class Reader {
       }
       stride *= of.extents[i];
     }
+    if (mask.valid() && is_given(buffer.index())) leave_out_masked(mask, buffer, &access.index);
     std::sort(access.index.terms.begin(), access.index.terms.end(),
               [](const Linear::Term& a, const Linear::Term& b) { return a.var < b.var; });
     found_.touches.push_back(std::move(access));
     return true;
+  }
+
+  // Lanes that a load leaves out, `l < 8`, do not run on into the next number of a dimension.
+  void leave_out_masked(ExprId mask, BufferId buffer, Linear* index) {
+    const Expr& less = k_.expr(mask);
+    if (less.op != Op::lt || k_.expr(less.operands[0]).op != Op::var) return;
+    const VarId var = k_.expr(less.operands[0]).var;
+    const int64_t most = constant(less.operands[1]);
+    if (var.index() >= k_.vars.size() || most < 1 || most >= variables_[var.index()].extent) return;
+    for (Linear::Term& term : index->terms) {
+      if (term.var != var || term.factor < 1) continue;
+      for (const TrimDigit& digit : request_.globals[buffer.index()])
+        if (const int64_t inside = digit.stride / term.factor;
+            most <= inside && inside < variables_[var.index()].extent) {
+          term.var = part(var.value, most, false);
+          break;
+        }
+    }
   }
 
   // Variables in an index that is no sum: they move where nothing is known.

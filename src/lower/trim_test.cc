@@ -117,6 +117,21 @@ TEST(Trim, TheLastStepOfASumIsOfItsParts) {
   EXPECT_EQ(reads[0], std::vector<int64_t>{16});
 }
 
+// Rows of eight in vectors of sixteen: the lanes that a load leaves out are not in the next row.
+TEST(Trim, LanesThatALoadLeavesOut) {
+  Reads reads;
+  Kernel kernel = parsed(
+      "heddle.kernel 1\nkernel k {\n  buffer in0: f32[512] global in\n"
+      "  buffer in1: s32[1] global in\n  buffer out0: f32[8] global out\n"
+      "  buffer acc: f32[1] reg lanes 16\n  phase {\n    group {\n"
+      "vector l 16 lanes 16 { acc[0] = 0:f32 }\nserial b 64 { vector l_1 16 lanes 16 {\n"
+      "acc[0] = acc[0] + load_if(in0[b*8 + l_1], l_1 < 8, 0:f32)\n} }\n"
+      "vector l_2 8 lanes 16 { out0[l_2] = acc[0] }\n    }\n  }\n}\n");
+  const std::string text = trimmed(std::move(kernel), request(true, false), &reads);
+  EXPECT_THAT(text, HasSubstr("serial b trips {"));
+  EXPECT_EQ(reads[0], std::vector<int64_t>{1});
+}
+
 TEST(Trim, RefusesWhatWouldNotStop) {
   Reads reads;
   // Rows by threes from the second one on; all rows and their elements in one loop; an index that
