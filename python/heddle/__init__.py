@@ -4,6 +4,8 @@
     session = heddle.Session("model.onnx")
     y, = session.run(None, {"x": x})
 """
+from typing import TYPE_CHECKING
+
 from . import errors
 from ._core import option_names
 from ._core import version as _version
@@ -12,7 +14,18 @@ from .errors import (Cancelled, DeviceError, Error, InputError, MachineError, Mi
                      OutOfMemory, ShapeError, UnknownName, UnsupportedOperators)
 
 __version__ = _version()
+_REPORTS = ("bench", "check", "quantize", "tune")  # import what few programs need
 __all__ = ["Cancelled", "DeviceError", "Error", "Family", "InputError", "MachineError",
            "MissingInput", "OutOfMemory", "Port", "Session", "ShapeError", "UnknownName",
            "UnsupportedOperators",
-           "compile", "errors", "load", "option_names"]
+           "bench", "check", "compile", "errors", "load", "option_names", "quantize", "tune"]
+
+if TYPE_CHECKING:
+    from .reports import bench, check, quantize, tune
+
+
+def __getattr__(name):
+    if name in _REPORTS:
+        from . import reports
+        return getattr(reports, name)
+    raise AttributeError(f"module 'heddle' has no attribute {name!r}")

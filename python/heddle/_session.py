@@ -4,11 +4,14 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from . import _arrays, _core
+
+if TYPE_CHECKING:
+    from . import reports
 
 __all__ = ["Family", "Port", "Session", "compile", "load"]
 
@@ -118,6 +121,10 @@ class Session(_core.Session):
                 options[name] = os.fspath(value)
         from . import _log  # logging takes a while to import
         _log.watch()
+        # What the command is told of it (_command.py).
+        self._recipe = {"model": model, "dims": dims, "bounds": bounds, "shapes": shapes,
+                        "fix": fix, "module": module, "random_constants": random_constants,
+                        "kv_cache": kv_cache, "options": options}
         texts = {}
         constants, texts_of_constants = _values(fix)
         firsts, texts_of_values = _values(values)
@@ -234,6 +241,30 @@ class Session(_core.Session):
         (1, 4)
         """
         self._save(os.fspath(path))
+
+    def explain(self, inputs: Any = None, **options: Any) -> "reports.Explanation":
+        """What became of the model, as the command `explain` tells it: kernels, fusions and refusals.
+
+        Keywords are options of the command: kernel="k1f3a…", schedules=True, all=True.
+
+        >>> explanation = heddle.Session("model.onnx", dims={"batch": 2}).explain()
+        >>> len(explanation.kernels), explanation.text.splitlines()[0][:10]
+        (2, 'model.onnx')
+        >>> explanation.html("model.html")
+        """
+        from . import reports
+        return reports.explain(self, inputs, **options)
+
+    def profile(self, inputs: Any = None, **options: Any) -> "reports.Profile":
+        """Where the time of a run goes, by kernel; in a process of its own.
+
+        Keywords are options of the command: iterations=100, commands=True, breakdown=True.
+
+        >>> heddle.Session("model.onnx", dims={"batch": 2}).profile().kernels[0]["label"]
+        'dot_maximum'
+        """
+        from . import reports
+        return reports.profile(self, inputs, **options)
 
     def __repr__(self):
         def text(port):

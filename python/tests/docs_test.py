@@ -14,7 +14,7 @@ import numpy
 
 MODULES = ["heddle._arrays", "heddle._session", "heddle.backend", "heddle.errors", "heddle.ort",
            "heddle.ort._binding", "heddle.ort._options", "heddle.ort._providers",
-           "heddle.ort._session", "heddle.ort._values"]
+           "heddle.ort._session", "heddle.ort._values", "heddle.reports"]
 
 
 class DocsTest(unittest.TestCase):
