@@ -136,6 +136,22 @@ class TorchTest(unittest.TestCase):
                 torch.testing.assert_close(function(x), model(x))
         self.assertEqual(len(self.records), 1)
 
+    def test_positions_out_of_range(self):
+        embedding, x = torch.nn.Embedding(20, 8), torch.randn(5, 4)
+        first = torch.compile(lambda i: embedding(i.view(-1)) * 2, backend="heddle")
+        second = torch.compile(lambda x, i: x[:, i] + 1, backend="heddle")
+        third = torch.compile(lambda x, i: torch.gather(x, 1, i), backend="heddle")
+        for _ in range(2):
+            self.assertEqual(first(torch.tensor([[3, 19]])).shape, (2, 8))
+            torch.testing.assert_close(second(x, torch.tensor([1, -4])), x[:, [1, -4]] + 1)
+            for wrong in (20, -1):
+                with self.assertRaisesRegex(IndexError, f"index {wrong} .* 0 to 19"):
+                    first(torch.tensor([[3, wrong]]))
+            with self.assertRaisesRegex(IndexError, "index.Tensor: index -5 .* -4 to 3"):
+                second(x, torch.tensor([1, -5]))
+            with self.assertRaisesRegex(IndexError, "gather.default: index 4 "):
+                third(x, torch.tensor([[4]]))
+
     def sessions(self):
         """Those that are made from now on."""
         made, plain = [], heddle.Session

@@ -7,6 +7,7 @@ import torch
 
 import heddle
 
+from . import index_checks
 from .lower import TYPES, Graph, Unsupported, Value
 from .merges import Merges
 from .table import lower
@@ -321,11 +322,13 @@ class Lowered:
 class Program:
     """A part for given sizes, ready to run."""
 
-    def __init__(self, lowered, session):
-        self.session = session
+    def __init__(self, lowered, session, checks):
+        self.session, self.checks = session, checks
         self.inputs, self.outputs, self.single = lowered.inputs, lowered.outputs, lowered.single
 
     def __call__(self, args):
+        for check in self.checks:
+            check.run(args)
         results = []
         if self.session is not None:
             results = self.session.run(None, [how.array(args[i]) for i, how in self.inputs])
@@ -355,7 +358,7 @@ class Part:
         self.static = [i for i, node in enumerate(inputs) if node.name in static and node.users]
         self.marks, self.held = None, []
         self.symbolic = []  # (position, dimension or None, expression)
-        self.merges = Merges()
+        self.merges, self.checks = Merges(), index_checks.find(gm.graph)
         for i, node in enumerate(inputs):
             value = node.meta.get("val")
             if isinstance(value, (torch.SymInt, torch.SymFloat)):
@@ -429,12 +432,12 @@ class Part:
             gm, self.symbols, self.family = specialised(self.gm, args), [], None
             lowered = Lowered(gm, {}, constants)
         if lowered.text is None:
-            return self._noted(lowered, None, extents, "no kernels")
+            return self._noted(lowered, None, extents, bindings, "no kernels")
         if self.symbols and self.family is None:
             self.family = self._open_family(lowered, constants, args)
         session = self.family or heddle.Session(lowered.text.encode(), fix=lowered.fixed,
                                                 **self.options)
-        return self._noted(lowered, session, extents)
+        return self._noted(lowered, session, extents, bindings)
 
     def _named_sizes(self):
         """The symbols of all sizes; none where one of them is the size of no tensor."""
@@ -463,7 +466,7 @@ class Part:
         return heddle.Session(heddle.Family(text_at, dims), shapes=shapes, fix=lowered.fixed,
                               **self.options)
 
-    def _noted(self, lowered, session, extents, note=None):
+    def _noted(self, lowered, session, extents, bindings, note=None):
         count = sum(node.op == "call_function" for node in self.gm.graph.nodes)
         if session is not None:
             info = session.info
@@ -471,7 +474,8 @@ class Part:
         if session is None or session is not self.family or self.is_told == 0:
             self.record.parts.append((count, extents, note))
         self.is_told += session is self.family
-        return Program(lowered, session)
+        checks = [check.at(bindings) for check in self.checks]
+        return Program(lowered, session, [check for check in checks if check is not None])
 
     def _run_eagerly(self, args):
         return type(self.gm).forward(self.gm, *args)
