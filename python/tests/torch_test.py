@@ -136,6 +136,20 @@ class TorchTest(unittest.TestCase):
                 torch.testing.assert_close(function(x), model(x))
         self.assertEqual(len(self.records), 1)
 
+    def test_strides_count_memory(self):
+        def overlapping(x):
+            y = x.transpose(0, 1) * 2  # its memory is in the order of x
+            return y.as_strided([3, 4], [2, 1]), y.as_strided([2, 2], [1, 5], 3)
+
+        def part(x):
+            return x[1:].as_strided([2, 2], [1, 1], 0) + 1
+        x = torch.randn(4, 5)
+        for function in (overlapping, part):
+            with self.subTest(function=function.__name__), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                got = torch.compile(function, backend="heddle")(x)
+                torch.testing.assert_close(got, function(x))
+
     def test_positions_out_of_range(self):
         embedding, x = torch.nn.Embedding(20, 8), torch.randn(5, 4)
         first = torch.compile(lambda i: embedding(i.view(-1)) * 2, backend="heddle")

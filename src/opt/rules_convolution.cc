@@ -48,4 +48,19 @@ Instr* convolution_pad(Instr* x, Builder& b) {
   return b.convolution(y->operand(0), x->operand(1), std::move(attrs));
 }
 
+// Gradients of inputs read filters backwards. A constant is turned round once, by itself.
+Instr* convolution_reverse(Instr* x, Builder& b) {
+  const Instr* y = x->operand(1);
+  if (!y->is(Opcode::reverse) || is_constant_expression(y)) return nullptr;
+  auto attrs = x->attrs_as<ConvolutionAttrs>();
+  for (const int64_t d : y->dimensions()) {
+    const auto& spatial = attrs.dims.kernel_spatial;
+    const auto found = std::find(spatial.begin(), spatial.end(), d);
+    if (found == spatial.end()) return nullptr;
+    hlo::WindowDim& dim = attrs.window.dims[static_cast<size_t>(found - spatial.begin())];
+    dim.reversal = !dim.reversal;
+  }
+  return b.convolution(x->operand(0), y->operand(0), std::move(attrs));
+}
+
 }  // namespace heddle::opt::rules

@@ -210,6 +210,19 @@ const std::vector<RuleCase>& slice_cases() {
        "ROOT r = f32[1,1,4] convolution(a, k), window={size=2}, dim_labels=bf0_oi0->bf0",
        ""},
 
+      {"convolution_reverse",
+       "x = f32[2,3,5,4] parameter(0) k = f32[2,3,3,2] parameter(1)\n"
+       "b = f32[2,3,3,2] reverse(k), dimensions={2,3}\n"
+       "ROOT r = f32[2,2,5,3] convolution(x, b), window={size=3x2 pad=1_1x0_0}, "
+       "dim_labels=bf01_oi01->bf01",
+       "convolution(p0, p1)"},
+      {"convolution_reverse",  // the features
+       "x = f32[2,3,5,4] parameter(0) k = f32[2,3,3,2] parameter(1)\n"
+       "b = f32[2,3,3,2] reverse(k), dimensions={1,2}\n"
+       "ROOT r = f32[2,2,5,3] convolution(x, b), window={size=3x2 pad=1_1x0_0}, "
+       "dim_labels=bf01_oi01->bf01",
+       ""},
+
       {"empty_result", "x = f32[0,3] parameter(0) ROOT r = negate(x)", "constant[0,3]"},
       {"empty_result", X8 "ROOT r = f32[0] slice(x), slice={[3:3]}", "constant[0]"},
       {"empty_result", X8 "ROOT r = negate(x)", ""},

@@ -10,25 +10,34 @@ namespace heddle::stitch {
 void GemmEmitter::copy_panel(const Panel& panel, Block* block) {
   const Expr& b = coordinate(shape_.b_load);
   int along = -1;
+  int64_t elems = 0;  // that it runs on
   for (int k : shape_.k)
     if (shape_.b_n != 1 && b.factor_of(k) == (k == shape_.k.back() ? word_ : 1) &&
-        extents_[k] >= gemm_.lanes / 2)
+        extents_[k] >= gemm_.lanes / 2) {
       along = k;
+      elems = extents_[k];
+    }
+  const bool through = shape_.b_n != 1 && word_ == 1 && runs_through_k(b);
+  if (through && shape_.k_extent > elems) {  // also as the last digit, beyond its own extent
+    along = shape_.k.back();
+    elems = shape_.k_extent;
+  }
   std::vector<VarId> vars;
   for (int k : shape_.k) {
     vars.push_back(k_.add_var("k"));
-    digits_[k] = k == along ? Expr(0) : Expr::digit(s_.add_scope(vars.back(), extents_[k]));
+    const bool loops = k != along && elems != shape_.k_extent;
+    digits_[k] = loops ? Expr::digit(s_.add_scope(vars.back(), extents_[k])) : Expr(0);
   }
   Block body;
   for (int v = 0; v < panel.vectors; ++v) {
     if (along < 0)
       copy_columns(panel, v, &body);
     else
-      turn_columns(panel, v, along, &body);
+      turn_columns(panel, v, along, elems, &body);
   }
   digits_[shape_.n] = Expr(0);
   for (size_t i = vars.size(); i-- > 0;) {
-    if (shape_.k[i] == along) continue;
+    if (shape_.k[i] == along || elems == shape_.k_extent) continue;
     Block outer;
     outer.push_back(
         make_loop(LoopKind::serial, vars[i], k_.constant(extents_[shape_.k[i]]), std::move(body)));
@@ -36,6 +45,14 @@ void GemmEmitter::copy_panel(const Panel& panel, Block* block) {
   }
   for (Stmt& stmt : body) block->push_back(std::move(stmt));
   for (int k : shape_.k) digits_[k] = Expr(0);
+}
+
+// All of k lies together in B, in order: filters whose windows lie inside of their features.
+bool GemmEmitter::runs_through_k(const Expr& b) const {
+  int64_t inside = 1;
+  for (size_t i = shape_.k.size(); i-- > 0; inside *= extents_[shape_.k[i]])
+    if (b.factor_of(shape_.k[i]) != inside) return false;
+  return inside == shape_.k_extent && inside >= gemm_.lanes;
 }
 
 void GemmEmitter::copy_columns(const Panel& panel, int v, Block* block) {
@@ -60,9 +77,9 @@ ExprId GemmEmitter::rounded(ExprId x) {
   return word_ > 1 && k_.expr(x).type != type ? k_.convert(x, type) : x;
 }
 
-// Vector v of the panel for all elements of digit `along`.
-void GemmEmitter::turn_columns(const Panel& panel, int v, int along, Block* block) {
-  const int64_t lanes = gemm_.lanes, squares = extents_[along] / lanes;
+// Vector v of the panel for `elems` elements of digit `along`.
+void GemmEmitter::turn_columns(const Panel& panel, int v, int along, int64_t elems, Block* block) {
+  const int64_t lanes = gemm_.lanes, squares = elems / lanes;
   if (squares > 0) {
     VarId var = k_.add_var("square");
     digits_[along] = Expr::digit(s_.add_scope(var, squares)) * lanes;
@@ -70,7 +87,7 @@ void GemmEmitter::turn_columns(const Panel& panel, int v, int along, Block* bloc
     turn_square(panel, v, along, lanes, &body);
     block->push_back(make_loop(LoopKind::serial, var, k_.constant(squares), std::move(body)));
   }
-  if (int64_t rest = extents_[along] % lanes) {
+  if (int64_t rest = elems % lanes) {
     digits_[along] = Expr(squares * lanes);
     turn_square(panel, v, along, rest, block);
   }

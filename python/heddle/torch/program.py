@@ -7,8 +7,9 @@ import torch
 
 import heddle
 
-from . import index_checks
+from . import index_checks, memory_order
 from .lower import TYPES, Graph, Unsupported, Value
+from .memory_order import concrete, dense_order, sizes
 from .merges import Merges
 from .table import lower
 
@@ -22,27 +23,6 @@ _PACKED = 3
 
 
 # ---- numbers: sizes are expressions of symbols where shapes are dynamic ----
-
-def concrete(value, bindings):
-    """An int, float or bool of a symbolic one; bindings None: its hint."""
-    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-        expression = value.node.expr
-        if bindings is not None:
-            expression = expression.xreplace(bindings)
-            if expression.free_symbols:
-                raise Unsupported(f"a size that data decides ({value})")
-        elif value.node.hint is not None:
-            return value.node.hint
-        else:
-            raise Unsupported(f"a size that data decides ({value})")
-        kind = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}[type(value)]
-        return kind(expression)
-    return value
-
-
-def sizes(values, bindings):
-    return tuple(concrete(value, bindings) for value in values)
-
 
 def is_number(node):
     value = node.meta.get("val")
@@ -62,18 +42,6 @@ def meta_of(value, bindings):
 
 
 # ---- lowering ----
-
-def dense_order(shape, strides):
-    """The dimensions in the order of memory, or None: there are gaps or overlaps in it."""
-    order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
-    expected = 1
-    for d in reversed(order):
-        if shape[d] != 1:
-            if strides[d] != expected:
-                return None
-            expected *= shape[d]
-    return order
-
 
 def order_of(value, bindings):
     """The dimensions in the order of memory, where they are dense there; else as they are."""
@@ -174,6 +142,8 @@ def lower_node(graph, node, env, bindings):
         raise Unsupported("nothing is known of its result")
     args = [_argument(value, env, bindings) for value in node.args]
     kwargs = {name: _argument(value, env, bindings) for name, value in node.kwargs.items()}
+    if node.target in memory_order.OPERATORS:
+        args = memory_order.arguments(graph, node, args, env, bindings)
     return lower(graph, node.target, meta_of(node.meta["val"], bindings), args, kwargs)
 
 
@@ -271,6 +241,7 @@ class _Output:
 
 class Lowered:
     """A part for given sizes as text, and how tensors go in and out."""
+    ARGUMENT = -1
 
     def __init__(self, gm, bindings, constants):
         graph, env = Graph(), {}
@@ -305,10 +276,18 @@ class Lowered:
     def _take_outputs(self, graph, node, env, bindings):
         wanted = node.args[0]
         self.single = not isinstance(wanted, (list, tuple))
-        self.outputs = []  # each (None, a number), or (number of the result, _Output)
-        values = []
+        # Each (None, a number), (number of the result, _Output), or (Lowered.ARGUMENT, position):
+        # what a graph keeps for its gradients is often an argument as it is.
+        self.outputs = []
+        values, arguments = [], {}
+        for argument in node.graph.nodes:
+            if argument.op == "placeholder":
+                arguments[argument] = len(arguments)
         for one in [wanted] if self.single else wanted:
-            x = env[one] if isinstance(one, torch.fx.Node) else one
+            x = env.get(one) if isinstance(one, torch.fx.Node) else one
+            if one in arguments and isinstance(one.meta.get("val"), torch.Tensor):
+                self.outputs.append((self.ARGUMENT, arguments[one]))
+                continue
             if not isinstance(x, Value):
                 self.outputs.append((None, concrete(x, bindings)))
                 continue
@@ -332,7 +311,8 @@ class Program:
         results = []
         if self.session is not None:
             results = self.session.run(None, [how.array(args[i]) for i, how in self.inputs])
-        outputs = [how if number is None else how.tensor(results[number])
+        outputs = [how if number is None else
+                   args[how] if number == Lowered.ARGUMENT else how.tensor(results[number])
                    for number, how in self.outputs]
         return outputs[0] if self.single else outputs
 
