@@ -14,10 +14,12 @@
 #include "command_line.h"
 #include "commands.h"
 #include "extent_sweep.h"
+#include "load.h"
 #include "model_options.h"
 #include "peer.h"
 #include "report.h"
 #include "statistics.h"
+#include "terminal.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -101,12 +103,15 @@ class Bench : public Command {
               "also measures onnxruntime or openvino, in turn with heddle; may be repeated");
     line.text(python_, "--peer-python", "PYTHON",
               "the Python that runs the peers (HEDDLE_PEER_PYTHON, or python3)");
+    load_.declare(line);
     compile_.declare(line);
     json_.declare(line);
     line.examples(
         "  heddle bench model.onnx\n"
         "  heddle bench model.onnx --dim batch=8 --threads 2 --vs onnxruntime\n"
         "  heddle bench model.onnx --dim length=1..512:16 --threads 1\n"
+        "  heddle bench model.onnx --clients 4 --threads 1\n"
+        "  heddle bench model.onnx --rate 200 --duration 10\n"
         "  heddle bench model.heddle --iterations 100 --json result.json\n");
   }
 
@@ -133,7 +138,8 @@ class Bench : public Command {
     warn_of(unbound_);
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
     model.reset();
-    HEDDLE_RETURN_IF_ERROR(measure(program.get()));
+    HEDDLE_RETURN_IF_ERROR(load_.given() ? measure_load(program.get())
+                                         : measure(program.get()));
     if (!json_.only_json()) print(program.get());
     HEDDLE_RETURN_IF_ERROR(json_.write(json(program.get())));
     return 0;
@@ -142,9 +148,9 @@ class Bench : public Command {
  private:
   // The latency at every extent of --dim NAME=FIRST..LAST.
   Result<int> bench_range(const ExtentRange& range) {
-    if (!versus_.empty() || !compile_.stop_after.empty())
-      return user_error("--dim {}={}..{}: --vs and --stop-after are for one extent", range.name,
-                        range.first, range.last);
+    if (!versus_.empty() || !compile_.stop_after.empty() || load_.given())
+      return user_error("--dim {}={}..{}: --vs, --clients, --rate and --stop-after are for one extent",
+                        range.name, range.first, range.last);
     HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ExtentSweep> sweep,
                             ExtentSweep::begin(open_, inputs_, compile_, range));
     const bool text = !json_.only_json();
@@ -183,7 +189,7 @@ class Bench : public Command {
     if (unbound.empty()) return;
     std::string names;
     for (const auto& [name, extent] : unbound) names += (names.empty() ? "" : ", ") + name;
-    fmt::print(stderr, "warning: not given, so measured at 1: {}; --dim NAME=N binds a dimension\n",
+    tell("warning: not given, so measured at 1: {}; --dim NAME=N binds a dimension",
                names);
   }
 
@@ -193,6 +199,10 @@ class Bench : public Command {
     if (warmup_ && *warmup_ < 0) return user_error("--warmup {}: wanted at least 0", *warmup_);
     if (duration_ && !(*duration_ > 0 && *duration_ < 1e6))
       return user_error("--duration {}: wanted a number of seconds above 0", *duration_);
+    HEDDLE_RETURN_IF_ERROR(load_.check());
+    if (load_.given() && !versus_.empty())
+      return user_error("--vs {}: peers run one request at a time; leave out --clients and --rate",
+                        versus_[0]);
     for (const std::string& kind : versus_) HEDDLE_RETURN_IF_ERROR(Peer::check_kind(kind));
     return {};
   }
@@ -230,8 +240,45 @@ class Bench : public Command {
     // Alone every run is a round of its own.
     const int64_t runs = rivals_.empty() ? 1 : runs_of_round(run_ms);
     const Clock::time_point begin = Clock::now();
-    while (goes_on(begin)) HEDDLE_RETURN_IF_ERROR(round(runs));
+    while (goes_on(begin)) {
+      HEDDLE_RETURN_IF_ERROR(round(runs));
+      show_progress(begin);
+    }
+    progress_.hide();
     return {};
+  }
+
+  // As the clients of --clients and --rate see it; the latency is that of their runs.
+  Status measure_load(heddle_program* program) {
+    heddle_context* created = nullptr;
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_create(program, &created)));
+    context_.reset(created);
+    HEDDLE_ASSIGN_OR_RETURN(outputs_, make_outputs(program));
+    HEDDLE_RETURN_IF_ERROR(bind(context_.get(), inputs_made_.values, outputs_));
+    HEDDLE_ASSIGN_OR_RETURN(first_run_ms_, timed_run());
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_program_wait(program, kMostCacheMs, nullptr)));
+    HEDDLE_ASSIGN_OR_RETURN(
+        made_load_, run_load(program, inputs_made_.values, load_,
+                             duration_.value_or(kDurationSeconds), iterations_,
+                             inputs_.seed_or_default()));
+    times_ = made_load_->run;
+    if (times_.empty())
+      return user_error("--rate {}: no request arrived in {} s; give a longer --duration",
+                        load_.rate.value_or(0), duration_.value_or(kDurationSeconds));
+    return {};
+  }
+
+  void show_progress(Clock::time_point begin) {
+    constexpr double kEachMs = 250;
+    const double passed = ms_since(begin);
+    if (!progress_.is_shown() || passed < next_shown_ms_) return;
+    next_shown_ms_ = passed + kEachMs;
+    const auto done = static_cast<int64_t>(times_.size());
+    const double wanted = duration_.value_or(kDurationSeconds) * (1 + static_cast<double>(rivals_.size()));
+    progress_.show(iterations_
+                       ? fmt::format("{} runs", Progress::bar(done, *iterations_))
+                       : fmt::format("{} s", Progress::bar(static_cast<int64_t>(passed / 1000),
+                                                           static_cast<int64_t>(wanted + 0.5))));
   }
 
   bool goes_on(Clock::time_point begin) const {
@@ -301,10 +348,12 @@ class Bench : public Command {
                                       inputs_made_.all_random, inputs_.seed_or_default()}));
     fmt::print("inputs: {}\n", inputs_made_.description);
     print_notes(program);
-    fmt::print("throughput: {:.4g} runs/s", 1000 / s.mean);
+    if (made_load_) fmt::print("{}", to_string(*made_load_));
+    const double per_second = made_load_ ? made_load_->throughput() : 1000 / s.mean;
+    fmt::print("throughput: {:.4g} runs/s", per_second);
     if (info.flops > 0)
-      fmt::print(", {:.4g} GFLOP/s, {:.4g} GB/s", static_cast<double>(info.flops) / s.mean / 1e6,
-                 static_cast<double>(info.min_bytes) / s.mean / 1e6);
+      fmt::print(", {:.4g} GFLOP/s, {:.4g} GB/s", static_cast<double>(info.flops) * per_second / 1e9,
+                 static_cast<double>(info.min_bytes) * per_second / 1e9);
     fmt::print("\n");
     print_latency("latency", s);
     fmt::print("first result: import {}, compile {} (cache {}), first run {}\n",
@@ -323,7 +372,7 @@ class Bench : public Command {
                  rival.peer->name(), ratio.median, rival.ratios.size(), ratio.min, ratio.max);
     }
     if (s.cv > kMuchVariation)
-      fmt::print(stderr, "note: times vary by {:.0f}% (standard deviation over mean)\n",
+      tell("note: times vary by {:.0f}% (standard deviation over mean)",
                  s.cv * 100);
   }
 
@@ -367,6 +416,7 @@ class Bench : public Command {
       one["rounds"] = rival.ratios.size();
       json["versus"].push_back(std::move(one));
     }
+    if (made_load_) json["load"] = to_json(*made_load_);
     json["inputs"] = inputs_made_.description;
     json["notes"] = notes_of(program);
     json["run_kernels"] = info.run_kernels;
@@ -397,6 +447,10 @@ class Bench : public Command {
   std::vector<double> times_;
   int64_t rounds_ = 0;
   std::vector<Rival> rivals_;
+  LoadChoices load_;
+  std::optional<LoadResult> made_load_;
+  Progress progress_;
+  double next_shown_ms_ = 0;
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ class Calibrate : public Command {
       if (!json_.only_json()) print(*calibrated, stdout);
     } else if (!json_.only_json()) {
       fmt::print("{}", text);
-      print(*calibrated, stderr);
+      if (verbosity() != Verbosity::quiet) print(*calibrated, stderr);
     }
     HEDDLE_RETURN_IF_ERROR(json_.write(json(*calibrated)));
     return 0;

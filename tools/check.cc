@@ -11,6 +11,7 @@
 #include "model_options.h"
 #include "output_file.h"
 #include "report.h"
+#include "terminal.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -87,6 +88,8 @@ class Check : public Command {
                                              InputValues& inputs) {
     auto options = sized<heddle_compile_options>();
     options.device = device;
+    Progress progress;
+    progress.show("running the reference interpreter");
     heddle_program* made = nullptr;
     HEDDLE_RETURN_IF_ERROR(to_status(heddle_compile(model, &options, &made)));
     const ProgramHandle program(made);
@@ -175,7 +178,7 @@ class Check : public Command {
     fmt::print("{}\n", to_string(Head{open_.model, where, unbound_, inputs.all_random,
                                       inputs_.seed_or_default()}));
     fmt::print("inputs: {}\n", inputs.description);
-    for (const std::string& note : notes_) fmt::print("note: {}\n", note);
+    print_notes(notes_);
     for (const OutputCheck& check : checks_) fmt::print("output {}\n", to_string(check));
     fmt::print("{}\n", pass_ ? "PASS" : "FAIL");
   }

@@ -11,6 +11,7 @@
 #include "output_file.h"
 #include "report.h"
 #include "target/target.h"
+#include "terminal.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -65,7 +66,7 @@ class Compile : public Command {
       fmt::print("{}: {}, {}{} kernels, {} launches, {} for {}\n", output_.path, bytes_text(bytes),
                  programs, info.kernels, info.launches, info.options, info.target);
       print_notes(program.get());
-      fmt::print(stderr, "import {}, compile {} (cache {})\n", ms_text(import_ms),
+      tell("import {}, compile {} (cache {})", ms_text(import_ms),
                  ms_text(info.compile_ms), info.cache_warm ? "warm" : "cold");
     }
     nlohmann::ordered_json json;

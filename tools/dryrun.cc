@@ -48,7 +48,7 @@ class Dryrun : public Command {
   void print(const api::DryRun& run) const {
     fmt::print("{} on {} ({} cores), {}: nothing was run\n", chosen_.open.model, run.device,
                run.cores, run.options);
-    for (const std::string& note : run.notes) fmt::print("note: {}\n", note);
+    print_notes(run.notes);
     fmt::print(
         "memory: {} of {}: constants {}, prepared weights {}, inputs {}, outputs {}, temporaries "
         "{}\n",

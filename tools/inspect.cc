@@ -180,7 +180,7 @@ class Inspect : public Command {
         fmt::print("{} {}{}: {}\n", what, port.name,
                    port.alias.empty() ? "" : " (" + port.alias + ")",
                    tensor::to_string(port.shape, false));
-    for (const std::string& note : model.notes()) fmt::print("note: {}\n", note);
+    print_notes(model.notes());
     if (model.module() == nullptr) return;
     const GraphFacts facts = facts_of(*model.module());
     fmt::print("constants: {}, {}\noperators:", facts.constants, bytes_text(facts.constant_bytes));
@@ -224,7 +224,7 @@ class Inspect : public Command {
         bytes_text(facts.output_bytes), bytes_text(facts.temporary_bytes),
         facts.temporary_optimal ? "optimal, " : "", bytes_text(facts.temporary_lower_bound_bytes),
         bytes_text(facts.temporary_pool_peak_bytes), bytes_text(facts.temporary_unshared_bytes));
-    for (const std::string& note : program.notes()) fmt::print("note: {}\n", note);
+    print_notes(program.notes());
     if (buffers_) print_buffers(*compiled);
     if (program_text_) fmt::print("{}", program::to_string(*compiled));
   }

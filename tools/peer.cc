@@ -14,6 +14,8 @@
 
 #include <fmt/ranges.h>
 
+#include "suggest.h"
+
 extern char** environ;
 
 namespace heddle::tools {
@@ -42,7 +44,8 @@ std::string Peer::python(const std::string& chosen) {
 Status Peer::check_kind(const std::string& kind) {
   for (const char* known : kKinds)
     if (kind == known) return {};
-  return user_error("--vs {}: no such peer; available: {}", kind, fmt::join(kKinds, ", "));
+  return user_error("--vs {}: no such peer; available: {}{}", kind, fmt::join(kKinds, ", "),
+                    did_you_mean(kind, {std::begin(kKinds), std::end(kKinds)}));
 }
 
 Result<std::unique_ptr<Peer>> Peer::start(const Setup& setup) {

@@ -17,6 +17,7 @@
 #include "program/nodes_text.h"
 #include "report.h"
 #include "statistics.h"
+#include "terminal.h"
 #include "value_profile.h"
 #include "values.h"
 
@@ -206,7 +207,7 @@ class Profile : public Command {
           "roofs: {:.0f} GFLOP/s and {:.1f} GB/s, the highest seen here, above those of target {}; "
           "heddle calibrate measures this machine's\n",
           roofs.flops_per_ns, roofs.bytes_per_ns, info.target);
-    if (trace_.given()) fmt::print(stderr, "trace: {}\n", trace_.path);
+    if (trace_.given()) tell("trace: {}", trace_.path);
   }
 
   ordered_json json(const heddle_program_info& info, const std::vector<Row>& rows) const {

@@ -58,7 +58,7 @@ ordered_json to_json(const ReportedLayer& from) {
 void print(const QuantizeReport& report) {
   fmt::print("{}: {} layers, {} samples, {:.1f} s\n", report.model, report.layers.size(),
              report.samples, report.seconds);
-  for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
+  print_notes(report.notes);
   fmt::print("{:>10} {:>10} {:>9} {:>9} {:>10} {:>10}\n", "bytes", "before", "weights", "input",
              "time", "before");
   for (const ReportedLayer& layer : report.layers)

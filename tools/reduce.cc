@@ -19,6 +19,7 @@
 #include "output_file.h"
 #include "reducer.h"
 #include "report.h"
+#include "terminal.h"
 #include "trial.h"
 #include "values.h"
 
@@ -137,7 +138,7 @@ class Reduce : public Command {
       return user_error("{}: it does not fail, with {}; give the options with which it does",
                         open_.model, shown(open_.model));
     first_ = size_of(*module);
-    fmt::print(stderr, "reduce: {}: {}; {} operators\n", to_string(wanted_.kind), wanted_.message,
+    tell("reduce: {}: {}; {} operators", to_string(wanted_.kind), wanted_.message,
                first_.operators);
     HEDDLE_RETURN_IF_ERROR(write(text));
     ReducerHooks hooks;
@@ -149,7 +150,7 @@ class Reduce : public Command {
     };
     hooks.accepted = [this](const std::string& next, const ModuleSize& size,
                             const std::string& what) {
-      fmt::print(stderr, "reduce: {:>6.1f} s, trial {}: {} operators, {} elements ({})\n",
+      tell("reduce: {:>6.1f} s, trial {}: {} operators, {} elements ({})",
                  seconds(), trials_, size.operators, size.elems, what);
       return write(next);
     };

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command_line.h"
+#include "terminal.h"
 
 namespace heddle::tools {
 namespace {
@@ -143,8 +144,11 @@ std::vector<std::string> notes_of(const heddle_program* program) {
   return notes;
 }
 
-void print_notes(const heddle_program* program) {
-  for (const std::string& note : notes_of(program)) fmt::print("note: {}\n", note);
+void print_notes(const heddle_program* program) { print_notes(notes_of(program)); }
+
+void print_notes(const std::vector<std::string>& notes) {
+  if (verbosity() == Verbosity::quiet) return;
+  for (const std::string& note : notes) fmt::print("note: {}\n", note);
 }
 
 int64_t peak_resident_bytes() {

@@ -50,8 +50,9 @@ std::string to_string(const Head& head);
 nlohmann::ordered_json to_json(const Unbound& unbound);  // {"sequence": 1}
 // What the JSON of every command that runs a program begins with.
 nlohmann::ordered_json json_head(const std::string& model, const heddle_program_info& info);
-// One "note: …" line each, to standard output.
+// One "note: …" line each, to standard output; none with --quiet.
 void print_notes(const heddle_program* program);
+void print_notes(const std::vector<std::string>& notes);
 std::vector<std::string> notes_of(const heddle_program* program);
 
 int64_t peak_resident_bytes();  // VmHWM of this process

@@ -32,7 +32,7 @@ class StepProgress {
     if (seconds < next_) return;
     const double left = seconds / static_cast<double>(done) * static_cast<double>(steps_ - done);
     if (next_ == kFirstSeconds && left > kLongSeconds)
-      fmt::print(stderr, "note: {} steps take about {}; Ctrl-C ends them\n", steps_,
+      tell("note: {} steps take about {}; Ctrl-C ends them", steps_,
                  time_text(left));
     progress_.show(fmt::format("{}  {} to go", Progress::bar(done, steps_), time_text(left)));
     next_ = seconds + kEachSeconds;
@@ -192,9 +192,9 @@ class Run : public Command {
       progress.show(steps.done + 1);
     }
     if (steps.done < wanted)
-      fmt::print(stderr, "note: interrupted after {} of {} steps\n", steps.done, wanted);
+      tell("note: interrupted after {} of {} steps", steps.done, wanted);
     if (compile_.background && steps.swapped_at < 0)
-      fmt::print(stderr, "note: the requested program was not ready within {} steps\n", steps.done);
+      tell("note: the requested program was not ready within {} steps", steps.done);
     return steps;
   }
 
@@ -204,7 +204,7 @@ class Run : public Command {
     if (!ready) return {};
     steps.swapped_at = steps.done;
     const heddle_program_info info = info_of(program);
-    fmt::print(stderr, "step {}: switched to level {} (compiled in {}); results {}\n", steps.done,
+    tell("step {}: switched to level {} (compiled in {}); results {}", steps.done,
                info.level, ms_text(info.compile_ms),
                info.swap == std::string_view("bits") ? "keep their bits" : "differ by rounding");
     return {};
@@ -222,7 +222,7 @@ class Run : public Command {
       fmt::print("output {} {}: {}\n", port.name, shape_text(port), value_text(outputs[i]));
     }
     if (steps.loss_scale) fmt::print("{}\n", to_string(*steps.loss_scale));
-    fmt::print(stderr, "import {}, compile {} (cache {}), first run {}\n",
+    tell("import {}, compile {} (cache {}), first run {}",
                ms_text(info_of(model).import_ms), ms_text(info.compile_ms),
                info.cache_warm ? "warm" : "cold", ms_text(steps.first_ms));
   }

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "api/heddle_info.h"
 #include "base/escape.h"
 
 namespace heddle::tools {
@@ -40,6 +41,12 @@ std::FILE* plain_stream(int mode) {
   return stream;
 }
 
+Verbosity chosen = Verbosity::normal;
+
+void print_log(const heddle_log_message* message, void* /*context*/) {
+  fmt::print(stderr, "log: {}\n", message->text);
+}
+
 std::atomic<bool> interrupted{false};
 void interrupt(int) {
   interrupted = true;
@@ -55,7 +62,16 @@ void show_plain_text() {
   if (std::FILE* stream = plain_stream<STDERR_FILENO>(_IONBF)) stderr = stream;
 }
 
-Progress::Progress() : on_(::isatty(STDERR_FILENO) == 1) {}
+void set_verbosity(Verbosity verbosity) {
+  chosen = verbosity;
+  if (verbosity == Verbosity::verbose)
+    heddle_status_free(heddle_set_log(print_log, nullptr, HEDDLE_LOG_DEBUG));
+}
+
+Verbosity verbosity() { return chosen; }
+
+Progress::Progress()
+    : on_(verbosity() != Verbosity::quiet && ::isatty(STDERR_FILENO) == 1) {}
 
 void Progress::show(const std::string& text) {
   if (!on_) return;

@@ -126,7 +126,7 @@ class Tune : public Command {
                                  each * static_cast<double>(progress.tasks - progress.done), gain,
                                  progress.key));
     } else if (!progress.known) {
-      fmt::print(stderr, "{}/{} {}: {:.1f} us, untuned {:.1f} us: {}\n", progress.done,
+      tell("{}/{} {}: {:.1f} us, untuned {:.1f} us: {}", progress.done,
                  progress.tasks, progress.key, progress.ns / 1e3, progress.untuned_ns / 1e3,
                  progress.record);
     }
