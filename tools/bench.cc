@@ -95,14 +95,14 @@ class Bench : public Command {
     open_.declare(line);
     inputs_.declare(line);
     line.group("Measuring");
-    line.number(iterations_, "--iterations", "N", "number of measured runs (as many as fit)");
-    line.real(duration_, "--duration", "SECONDS", "how long to measure (3, and at least 10 runs)");
+    line.number(iterations_, "--iterations", "N", "number of measured runs (default: as many as fit into --duration)");
+    line.real(duration_, "--duration", "SECONDS", "how long to measure (default: 3)");
     line.number(warmup_, "--warmup", "N",
-                "number of runs before measuring (as many as fit in 200 ms)");
+                "runs before measuring (default: as many as fit into 200 ms)");
     line.list(versus_, "--vs", "PEER",
-              "also measures onnxruntime or openvino, in turn with heddle; may be repeated");
+              "also measures onnxruntime or openvino, in turn with heddle");
     line.text(python_, "--peer-python", "PYTHON",
-              "the Python that runs the peers (HEDDLE_PEER_PYTHON, or python3)");
+              "the Python that runs the peers (default: HEDDLE_PEER_PYTHON, else python3)");
     load_.declare(line);
     compile_.declare(line);
     json_.declare(line);

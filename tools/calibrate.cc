@@ -24,8 +24,8 @@ class Calibrate : public Command {
   }
 
   void declare(CommandLine& line) override {
-    line.output(output_, "-o,--output", "F.json", "where the target file goes (standard output)");
-    line.text(target_name_, "--name", "NAME", "name of the target (calibrated)");
+    line.output(output_, "-o,--output", "F.json", "the target file (default: standard output)");
+    line.text(target_name_, "--name", "NAME", "name of the target (default: calibrated)");
     json_.declare(line);
     line.examples(
         "  heddle calibrate -o here.json && heddle bench model.onnx --target here.json\n"

@@ -147,8 +147,11 @@ void CommandLine::choice(std::string& to, const char* name, const std::vector<st
           return is_of_pattern(pattern, given);
         }))
       return to = given, "";
+    // A float model does not become one of bytes by an option.
+    const bool of_bytes = type_word(given).starts_with("int") && list.find("f16") != list.npos;
     return (choices.size() > 1 ? "wanted one of " : "wanted ") + list +
-           did_you_mean(given, choices);
+           (of_bytes ? "; heddle quantize makes a model of int8 or int4"
+                     : did_you_mean(given, choices));
   };
   CLI::Option* option =
       state_->app.add_option_function<std::string>(name, [](const std::string&) {}, help);

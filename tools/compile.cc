@@ -27,9 +27,9 @@ class Compile : public Command {
   void declare(CommandLine& line) override {
     open_.declare(line);
     inputs_.declare_values(line);
-    line.output(output_, "-o,--output", "F.heddle", "where the program goes");
+    line.output(output_, "-o,--output", "F.heddle", "the file to write");
     line.choice(emit_, "--emit", {"program", "cuda"},
-                "what to write; cuda: the CUDA C++ of a GPU's kernels (program)");
+                "what to write; cuda: the kernels for a GPU as CUDA C++ (default: program)");
     compile_.declare(line);
     json_.declare(line);
     line.examples(

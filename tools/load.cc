@@ -147,9 +147,9 @@ std::string line_of(const char* what, const std::vector<double>& ms) {
 
 void LoadChoices::declare(CommandLine& line) {
   line.number(clients, "--clients", "N",
-              "as many contexts run at once, each with the next request when one is done (1)");
+              "runs at once; each client sends its next request when one is done (default: 1)");
   line.real(rate, "--rate", "R",
-            "requests a second that arrive at random intervals and wait until a client is free");
+            "requests a second, at random intervals; they wait in a queue until a client is free");
 }
 
 Status LoadChoices::check() const {

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "command_line.h"
+#include "known_names.h"
 #include "output_file.h"
 #include "terminal.h"
 #include "values.h"
@@ -79,22 +80,22 @@ Result<std::pair<std::string, std::vector<int64_t>>> parse_shape_choice(const st
 }
 
 void OpenChoices::declare(CommandLine& line) {
-  line.argument(model, "MODEL", "ONNX, HLO text or a compiled program, recognised by its content");
+  line.argument(model, "MODEL", "ONNX, HLO, StableHLO or a compiled program, recognised by its content");
   line.group("Model");
   line.list(dims, "--dim", "NAME=N[<=MOST]",
-            "binds a dynamic dimension (default: what the inputs have, or 1). With MOST: a few "
-            "programs serve any extent up to MOST. run and bench: NAME=1..512[:STEP] runs at each "
+            "sets a dynamic dimension (default: what the inputs have, or 1); with <=MOST a few "
+            "programs serve every extent up to MOST; run and bench: NAME=1..512[:STEP] runs at each "
             "of these extents");
-  line.list(shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an input");
+  line.list(shapes, "--shape", "NAME=1x3x8", "sets all dimensions of an input");
   line.rare();
   line.list(fixed, "--fix", "NAME",
-            "makes the value given for an input part of the model (for a program in a file)");
-  line.text(module, "--module", "NAME", "which module, of a text file that holds several");
+            "makes the value that is given for an input a constant of the model");
+  line.text(module, "--module", "NAME", "which module, if a text file holds several");
   line.flag(random_constants, "--random-constants",
-            "invents the values of constants that HLO text elides: {...}");
+            "random values for constants that HLO text leaves out: {...}");
   line.choice(kv_cache, "--kv-cache", {"f32", "bf16", "int8"},
-              "caches of keys and values as inputs and outputs: int8 with a scale for each row, "
-              "NAME.scale (f32)");
+              "type of the caches of keys and values that are inputs and outputs of a decoder; int8 "
+              "adds a scale for each row as NAME.scale (default: as in the model)");
   files_ = line.files();
   files_->reads([this](const FileUse::Add& add) { add("MODEL", model); });
 }
@@ -254,7 +255,7 @@ void CompileChoices::declare(CommandLine& line, std::string_view but) {
   line.rare();
   line.text(
       stop_after, "--stop-after", "POINT",
-      "prints the result of import, a pass, optimize, fuse, schedule, stitch or plan, and stops");
+      "prints the result of import, optimize, fuse, schedule, stitch, plan or a pass, and stops");
   line.files()->reads([this](const FileUse::Add& add) {
     add("--target", target);
     add("--ranges", ranges);
@@ -293,6 +294,9 @@ void add_words(std::vector<std::string>& words, const std::string& flag,
 }  // namespace
 
 Result<heddle_compile_options> CompileChoices::options() const {
+  HEDDLE_RETURN_IF_ERROR(check_target(target));
+  HEDDLE_RETURN_IF_ERROR(check_disabled(disable));
+  HEDDLE_RETURN_IF_ERROR(check_stop(stop_after));
   auto options = sized<heddle_compile_options>();
 #define HEDDLE_CHOICE(part, Type, field, ...) options.field = c_member(field);
 #define HEDDLE_TEXT(part, Type, field, ...) options.field = c_member(field);

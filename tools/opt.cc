@@ -21,6 +21,7 @@
 #include "import/mapped_file.h"
 #include "import/onnx.h"
 #include "import/stablehlo.h"
+#include "known_names.h"
 #include "model_options.h"
 #include "opt/pipeline.h"
 #include "opt_kernel.h"
@@ -98,24 +99,24 @@ class Opt : public Command {
     line.output_folder(dump_, "--dump", "writes the module after each pass that changed it");
     line.text(
         target_, "--target", "NAME",
-        "target of the passes that fuse (this machine) or of kernel passes (the kernel's own)");
+        "target of passes (default: this machine; for kernels, the kernel's own)");
     line.text(library_, "--library", "NAME",
-              "the library that call_libraries uses, or auto (none)");
+              "the library that the pass call_libraries uses, or auto (default: none)");
     line.group("Kernels (text that begins with heddle.kernel)");
-    line.number(lanes_, "--lanes", "N", "threads that share a task on a GPU (those of its loops)");
+    line.number(lanes_, "--lanes", "N", "threads that share a task on a GPU (default: those of its loops)");
     line.text(trim_, "--trim", "TEXT",
               "dynamic dimensions for the pass trim, such as: extent in1 bound 64; in0 8; out0 8");
     line.group("Input and output");
-    line.list(open_.dims, "--dim", "NAME=N", "binds a dynamic dimension of an ONNX model");
-    line.list(open_.shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an ONNX input");
-    line.text(open_.module, "--module", "NAME", "only this module of a file of several");
+    line.list(open_.dims, "--dim", "NAME=N", "sets a dynamic dimension of an ONNX model");
+    line.list(open_.shapes, "--shape", "NAME=1x3x8", "sets all dimensions of an ONNX input");
+    line.text(open_.module, "--module", "NAME", "only this module, if the file holds several");
     line.choice(
         emit_, "--emit", kEmitted,
         "what is written: text of HLO or StableHLO, an HLO proto as XLA's tools read it, or "
-        "an ONNX model to be seen (hlo)");
-    line.output(output_, "-o,--output", "F", "where it goes, constants in full (standard output)");
+        "an ONNX model for viewers (default: hlo)");
+    line.output(output_, "-o,--output", "F", "the file to write, with all constants in full (default: standard output)");
     line.number(max_elems_, "--max-constant", "N",
-                "larger constants print as {...} (never; for ONNX 1024)");
+                "larger constants print as {...} (default: none; for ONNX 1024)");
     json_.declare(line);
     line.examples(
         "  heddle opt model.hlo                          reads, verifies and prints\n"
@@ -131,6 +132,9 @@ class Opt : public Command {
   Result<int> run() override {
     if (list_) return list();
     if (open_.model.empty()) return user_error("opt: which file? See heddle opt --help");
+    HEDDLE_RETURN_IF_ERROR(check_target(target_));
+    HEDDLE_RETURN_IF_ERROR(check_disabled(disable_));
+    if (passes_.find('"') == std::string::npos) HEDDLE_RETURN_IF_ERROR(check_passes(passes_));
     HEDDLE_ASSIGN_OR_RETURN(const auto file, import::MappedFile::open(open_.model));
     if (is_kernel_text(file->bytes())) return optimize_kernel(file->bytes());
     const bool to_terminal = !output_.given() || output_.is_standard_output();

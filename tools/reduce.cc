@@ -59,17 +59,17 @@ class Reduce : public Command {
     line.group("What counts as failing (default: what heddle check finds)");
     line.text(test_, "--test", "COMMAND",
               "a shell command that exits with 0 while the model, {}, is still of interest");
-    line.real(slower_, "--slower", "X", "taking X times as long as with --than");
-    line.text(than_, "--than", "OPTIONS", "what --slower compares with (--fuse off)");
+    line.real(slower_, "--slower", "X", "the model takes X times as long as with --than");
+    line.text(than_, "--than", "OPTIONS", "what --slower compares with (default: --fuse off)");
     line.real(rtol_, "--rtol", "X", "as for heddle check");
     line.real(atol_, "--atol", "X", "as for heddle check");
     line.group("Search");
-    line.output(output_, "-o,--output", "F.hlo", "where the small model goes (reduced.hlo)");
-    line.real(budget_, "--budget", "SECONDS", "ends the search after this time (600)");
+    line.output(output_, "-o,--output", "F.hlo", "the small model (default: reduced.hlo)");
+    line.real(budget_, "--budget", "SECONDS", "ends the search after this time (default: 600)");
     line.real(limits_seconds_, "--trial-seconds", "SECONDS",
-              "time limit of one trial; more is a hang (ten times the first one's, 2 to 60)");
+              "time limit of one trial; what takes longer hangs (default: ten times the first one, from 2 to 60)");
     line.number(limits_mib_, "--trial-memory", "MIB",
-                "limit of the address space of one trial (16384)");
+                "limit of the address space of one trial (default: 16384)");
     compile_.declare(line);
     json_.declare(line);
     line.examples(

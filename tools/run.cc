@@ -66,11 +66,12 @@ class Run : public Command {
     json_.declare(line);
     line.output(outputs_, "--outputs", "F.npz", "where the outputs go");
     line.number(steps_, "--steps", "N",
-                "number of runs with the same inputs (1); outputs are those of the last. Ctrl-C "
-                "ends early");
+                "runs with the same inputs (default: 1); the outputs are those of the last. "
+                "Ctrl-C ends early");
     line.flag(
         compile_.background, "--async",
-        "starts with a program of level O0 and switches to the requested one between two steps");
+        "starts at once with a program of level O0, and switches to the one that was asked for when "
+        "it is compiled");
     line.examples(
         "  heddle run model.onnx\n"
         "  heddle run model.onnx --dim batch=4 --inputs in.npz --outputs out.npz\n"

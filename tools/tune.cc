@@ -31,13 +31,13 @@ class Tune : public Command {
     open_.declare(line);
     inputs_.declare_values(line);
     line.group("Tuning");
-    line.number(budget_, "--budget", "SECONDS", "starts no measurement after this time (300)");
-    line.number(candidates_, "--candidates", "N", "candidates tried for each shape, at most (12)");
-    line.flag(again_, "--again", "also measures what already has a record");
+    line.number(budget_, "--budget", "SECONDS", "starts no measurement after this time (default: 300)");
+    line.number(candidates_, "--candidates", "N", "candidates to try for each shape, at most (default: 12)");
+    line.flag(again_, "--again", "measures again what already has a record");
     line.flag(list_, "--list",
-              "lists the candidates of each shape by the rules, for any CPU; runs none");
-    line.output(export_, "--export", "F.txt", "also writes the records of all models as text");
-    line.text(import_, "--import", "F.txt", "first reads the records of such a text");
+              "lists the candidates of each shape, for any CPU, and measures nothing");
+    line.output(export_, "--export", "F.txt", "also writes the tuning records of all models as text");
+    line.text(import_, "--import", "F.txt", "first reads such a text");
     line.files()->reads([this](const FileUse::Add& add) {
       add("--import", import_);
       if (const std::string folder = cache::chosen_directory(compile_.cache); !folder.empty())
