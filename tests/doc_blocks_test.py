@@ -30,12 +30,16 @@ def fill(folder):
     """What the pages' commands work on."""
     import cli
     import models
+    import numpy
 
     (folder / "model.onnx").write_bytes(models.linear("batch"))
     (folder / "reshaped.onnx").write_bytes(models.reshaped())
     (folder / "add.hlo").write_text(ADD)
     cli.write_npz(folder / "in.npz", x=("f", [2, 3], [1, 2, 3, 4, 5, 6]))
     cli.write_npz(folder / "shaped.npz", x=("f", [6], [1, 2, 3, 4, 5, 6]), shape=("q", [2], [2, 3]))
+    shutil.copy(DATA / "trained" / "transformer.onnx", folder / "network.onnx")
+    calibration = numpy.load(DATA / "trained" / "transformer.calib.npz")["x"]
+    numpy.savez(folder / "calibration.npz", x=calibration.astype(numpy.int64))
     (folder / "samples").mkdir()
     for number in range(8):
         cli.write_npz(folder / "samples" / f"{number}.npz", x=("f", [2, 3], [number - x for x in range(6)]))
@@ -68,7 +72,7 @@ class BlocksTest(unittest.TestCase):
 
     def test_json_can_be_parsed_and_has_known_keys(self):
         for block in doc_blocks.blocks("json"):
-            value = json.loads(block.text.replace("…", "0"))
+            value = json.loads(block.text.replace("{…}", "{}").replace("…", "0"))
             if block.page == "docs/CLI.md":
                 schema = json.loads((ROOT / "docs/reference/schemas/bench.json").read_text())
                 self.assertEqual(set(), set(value) - set(schema["properties"]))

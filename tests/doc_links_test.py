@@ -79,6 +79,10 @@ class SiteTest(unittest.TestCase):
             self.assertEqual((0, ""), (done.returncode, done.stdout + done.stderr))
             for page in ["index", "start", "reference/commands", "reference/json", "repository/src/api/heddle.h"]:
                 self.assertTrue((pathlib.Path(folder) / f"{page}.html").exists(), page)
+            # It works without a network.
+            for page in pathlib.Path(folder).rglob("*.html"):
+                self.assertEqual([], re.findall(r'<(?:script|img|iframe|link rel="stylesheet")[^>]*(?:src|href)="https?:[^"]*',
+                                                page.read_text()), page)
 
 
 if __name__ == "__main__":

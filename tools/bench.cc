@@ -95,7 +95,8 @@ class Bench : public Command {
     open_.declare(line);
     inputs_.declare(line);
     line.group("Measuring");
-    line.number(iterations_, "--iterations", "N", "number of measured runs (default: as many as fit into --duration)");
+    line.number(iterations_, "--iterations", "N",
+                "number of measured runs (default: as many as fit into --duration)");
     line.real(duration_, "--duration", "SECONDS", "how long to measure (default: 3)");
     line.number(warmup_, "--warmup", "N",
                 "runs before measuring (default: as many as fit into 200 ms)");
@@ -138,8 +139,7 @@ class Bench : public Command {
     warn_of(unbound_);
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
     model.reset();
-    HEDDLE_RETURN_IF_ERROR(load_.given() ? measure_load(program.get())
-                                         : measure(program.get()));
+    HEDDLE_RETURN_IF_ERROR(load_.given() ? measure_load(program.get()) : measure(program.get()));
     if (!json_.only_json()) print(program.get());
     HEDDLE_RETURN_IF_ERROR(json_.write(json(program.get())));
     return 0;
@@ -149,8 +149,9 @@ class Bench : public Command {
   // The latency at every extent of --dim NAME=FIRST..LAST.
   Result<int> bench_range(const ExtentRange& range) {
     if (!versus_.empty() || !compile_.stop_after.empty() || load_.given())
-      return user_error("--dim {}={}..{}: --vs, --clients, --rate and --stop-after are for one extent",
-                        range.name, range.first, range.last);
+      return user_error(
+          "--dim {}={}..{}: --vs, --clients, --rate and --stop-after are for one extent",
+          range.name, range.first, range.last);
     HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ExtentSweep> sweep,
                             ExtentSweep::begin(open_, inputs_, compile_, range));
     const bool text = !json_.only_json();
@@ -189,8 +190,7 @@ class Bench : public Command {
     if (unbound.empty()) return;
     std::string names;
     for (const auto& [name, extent] : unbound) names += (names.empty() ? "" : ", ") + name;
-    tell("warning: not given, so measured at 1: {}; --dim NAME=N binds a dimension",
-               names);
+    tell("warning: not given, so measured at 1: {}; --dim NAME=N binds a dimension", names);
   }
 
   Status check() const {
@@ -257,10 +257,9 @@ class Bench : public Command {
     HEDDLE_RETURN_IF_ERROR(bind(context_.get(), inputs_made_.values, outputs_));
     HEDDLE_ASSIGN_OR_RETURN(first_run_ms_, timed_run());
     HEDDLE_RETURN_IF_ERROR(to_status(heddle_program_wait(program, kMostCacheMs, nullptr)));
-    HEDDLE_ASSIGN_OR_RETURN(
-        made_load_, run_load(program, inputs_made_.values, load_,
-                             duration_.value_or(kDurationSeconds), iterations_,
-                             inputs_.seed_or_default()));
+    HEDDLE_ASSIGN_OR_RETURN(made_load_, run_load(program, inputs_made_.values, load_,
+                                                 duration_.value_or(kDurationSeconds), iterations_,
+                                                 inputs_.seed_or_default()));
     times_ = made_load_->run;
     if (times_.empty())
       return user_error("--rate {}: no request arrived in {} s; give a longer --duration",
@@ -274,7 +273,8 @@ class Bench : public Command {
     if (!progress_.is_shown() || passed < next_shown_ms_) return;
     next_shown_ms_ = passed + kEachMs;
     const auto done = static_cast<int64_t>(times_.size());
-    const double wanted = duration_.value_or(kDurationSeconds) * (1 + static_cast<double>(rivals_.size()));
+    const double wanted =
+        duration_.value_or(kDurationSeconds) * (1 + static_cast<double>(rivals_.size()));
     progress_.show(iterations_
                        ? fmt::format("{} runs", Progress::bar(done, *iterations_))
                        : fmt::format("{} s", Progress::bar(static_cast<int64_t>(passed / 1000),
@@ -352,7 +352,8 @@ class Bench : public Command {
     const double per_second = made_load_ ? made_load_->throughput() : 1000 / s.mean;
     fmt::print("throughput: {:.4g} runs/s", per_second);
     if (info.flops > 0)
-      fmt::print(", {:.4g} GFLOP/s, {:.4g} GB/s", static_cast<double>(info.flops) * per_second / 1e9,
+      fmt::print(", {:.4g} GFLOP/s, {:.4g} GB/s",
+                 static_cast<double>(info.flops) * per_second / 1e9,
                  static_cast<double>(info.min_bytes) * per_second / 1e9);
     fmt::print("\n");
     print_latency("latency", s);
@@ -372,8 +373,7 @@ class Bench : public Command {
                  rival.peer->name(), ratio.median, rival.ratios.size(), ratio.min, ratio.max);
     }
     if (s.cv > kMuchVariation)
-      tell("note: times vary by {:.0f}% (standard deviation over mean)",
-                 s.cv * 100);
+      tell("note: times vary by {:.0f}% (standard deviation over mean)", s.cv * 100);
   }
 
   static void print_latency(const std::string& what, const Statistics& s) {

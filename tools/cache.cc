@@ -21,7 +21,8 @@ class Cache : public Command {
   void declare(CommandLine& line) override {
     line.argument(action_, "ACTION", "show (the default) or clear", false);
     line.group("Cache");
-    line.text(directory_, "--cache", "DIR", "the cache folder (default: HEDDLE_CACHE, else ~/.cache/heddle)");
+    line.text(directory_, "--cache", "DIR",
+              "the cache folder (default: HEDDLE_CACHE, else ~/.cache/heddle)");
     json_.declare(line);
     line.examples("  heddle cache\n  heddle cache clear\n");
   }

@@ -16,7 +16,6 @@
 #include "model_options.h"
 #include "output_file.h"
 #include "report.h"
-#include "session_options.h"
 #include "suggest.h"
 #include "terminal.h"
 #include "values.h"
@@ -42,14 +41,16 @@ class Check : public Command {
     line.text(expected_, "--expected", "F.npz",
               "the expected outputs (default: the reference interpreter's)");
     line.files()->reads([this](const FileUse::Add& add) { add("--expected", expected_); });
-    line.real(rtol_, "--rtol", "X", "|a-b| <= atol + rtol|b| (default: derived from types and lengths of sums)");
+    line.real(rtol_, "--rtol", "X",
+              "|a-b| <= atol + rtol|b| (default: derived from types and lengths of sums)");
     line.real(atol_, "--atol", "X", "see --rtol");
     line.list(tolerances_, "--tolerance", "NAME=RTOL[,ATOL]", "--rtol and --atol of one output");
     line.flag(layers_, "--layers",
               "where an output differs: names the first instruction whose value is wrong; each is "
               "compiled as a result and compared");
     line.real(cosine_, "--cosine", "X",
-              "the least cosine similarity that passes, instead of a tolerance (default with --amp: 0.999, with f16 0.9999)");
+              "the least cosine similarity that passes, instead of a tolerance (default with "
+              "--amp: 0.999, with f16 0.9999)");
     compile_.declare(line);
     json_.declare(line);
     line.examples(
@@ -87,9 +88,7 @@ class Check : public Command {
         against_interp() ? run_on("interp", model.get(), inputs) : read_expected(model.get(), got));
     HEDDLE_RETURN_IF_ERROR(compare(model.get(), got, want, inputs));
     if (layers_ && !pass_) {
-      HEDDLE_ASSIGN_OR_RETURN(const api::CompileOptions options, session_options(compile_));
-      HEDDLE_ASSIGN_OR_RETURN(found_,
-                              search_layers(api::unwrap(model.get()), options, inputs.values));
+      HEDDLE_ASSIGN_OR_RETURN(found_, search_layers(model.get(), compile_, inputs.values));
     }
     if (!json_.only_json()) print(inputs);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(inputs)));
@@ -161,10 +160,10 @@ class Check : public Command {
       const size_t equals = text.rfind('='), comma = text.find(',', equals);
       const std::string name = text.substr(0, equals);
       tensor::Tolerance tolerance;
-      const bool ok = equals != std::string::npos &&
-                      parse_real(text.substr(equals + 1, comma - equals - 1), tolerance.relative) &&
-                      (comma == std::string::npos ||
-                       parse_real(text.substr(comma + 1), tolerance.absolute));
+      const bool ok =
+          equals != std::string::npos &&
+          parse_real(text.substr(equals + 1, comma - equals - 1), tolerance.relative) &&
+          (comma == std::string::npos || parse_real(text.substr(comma + 1), tolerance.absolute));
       if (!ok)
         return user_error("--tolerance {}: wanted NAME=RTOL or NAME=RTOL,ATOL, such as y=1e-3,1e-5",
                           text);

@@ -38,10 +38,10 @@ std::optional<T> parse_all(std::string_view text) {
 // A type of numbers by our name for it, whatever others call it; other words stay.
 std::string type_word(const std::string& word) {
   static const std::map<std::string, std::string> names = {
-      {"fp64", "f64"},      {"float64", "f64"}, {"double", "f64"},     {"fp32", "f32"},
-      {"float32", "f32"},   {"float", "f32"},   {"single", "f32"},     {"fp16", "f16"},
-      {"float16", "f16"},   {"half", "f16"},    {"bfloat16", "bf16"},  {"bfloat", "bf16"},
-      {"i8", "int8"},       {"s8", "int8"},     {"i4", "int4"},        {"s4", "int4"},
+      {"fp64", "f64"},          {"float64", "f64"}, {"double", "f64"},    {"fp32", "f32"},
+      {"float32", "f32"},       {"float", "f32"},   {"single", "f32"},    {"fp16", "f16"},
+      {"float16", "f16"},       {"half", "f16"},    {"bfloat16", "bf16"}, {"bfloat", "bf16"},
+      {"i8", "int8"},           {"s8", "int8"},     {"i4", "int4"},       {"s4", "int4"},
       {"tensorfloat32", "tf32"}};
   const auto found = names.find(lower(word));
   return found == names.end() ? word : found->second;

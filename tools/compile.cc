@@ -66,8 +66,8 @@ class Compile : public Command {
       fmt::print("{}: {}, {}{} kernels, {} launches, {} for {}\n", output_.path, bytes_text(bytes),
                  programs, info.kernels, info.launches, info.options, info.target);
       print_notes(program.get());
-      tell("import {}, compile {} (cache {})", ms_text(import_ms),
-                 ms_text(info.compile_ms), info.cache_warm ? "warm" : "cold");
+      tell("import {}, compile {} (cache {})", ms_text(import_ms), ms_text(info.compile_ms),
+           info.cache_warm ? "warm" : "cold");
     }
     nlohmann::ordered_json json;
     json["schema"] = 1;

@@ -136,8 +136,8 @@ class Completion : public Command {
     else if (shell == "json")
       fmt::print("{}", description_json(commands));
     else
-      return user_error("completion {}: unknown shell; wanted bash, zsh, fish, man or json{}", shell,
-                        did_you_mean(shell, {"bash", "zsh", "fish", "man", "json"}));
+      return user_error("completion {}: unknown shell; wanted bash, zsh, fish, man or json{}",
+                        shell, did_you_mean(shell, {"bash", "zsh", "fish", "man", "json"}));
     return 0;
   }
 

@@ -54,8 +54,7 @@ Result<int> emit_cuda(const heddle_model* model, const std::string& name,
     fmt::print("{}", text);
   }
   for (const compiler::GpuKernels::Refusal& one : made.refused)
-    tell("note: {} has no GPU kernel yet ({}): {}", one.fusion, one.code,
-               one.reason);
+    tell("note: {} has no GPU kernel yet ({}): {}", one.fusion, one.code, one.reason);
   if (output.given() && !json.only_json())
     fmt::print("{}: {} kernels for {}\n", output.path, made.kernels.size(), choices.target);
   HEDDLE_RETURN_IF_ERROR(json.write(to_json(made)));

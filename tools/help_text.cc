@@ -63,8 +63,8 @@ std::vector<std::string> OptionInfo::spellings() const {
 }
 
 std::string help_text(const DescribedCommand& command, bool all) {
-  std::string text = fmt::format("heddle {}: {}.\n\n{}", command.name, command.summary,
-                                 usage(command));
+  std::string text =
+      fmt::format("heddle {}: {}.\n\n{}", command.name, command.summary, usage(command));
   if (!command.arguments.empty()) text += "\n";
   for (const ArgumentInfo& each : command.arguments) text += entry(each.name, each.help);
   std::string group;

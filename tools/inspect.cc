@@ -79,7 +79,8 @@ class Inspect : public Command {
     line.flag(header_, "--header", "only the header of a compiled program; nothing else is read");
     line.flag(graph_only_, "--graph", "only the graph; nothing is compiled");
     line.flag(supported_, "--supported",
-              "ONNX: everything that cannot be imported, where it is and what to do; nothing is compiled");
+              "ONNX: everything that cannot be imported, where it is and what to do; nothing is "
+              "compiled");
     line.flag(buffers_, "--buffers", "every buffer with its place in memory");
     line.flag(program_text_, "--program", "the whole program as text");
     compile_.declare(line);

@@ -1,5 +1,5 @@
-// Names that an option may give and that a table has: misspelt ones are refused before any work, with
-// the nearest that there is.
+// Names that an option may give and that a table has: misspelt ones are refused before any work,
+// with the nearest that there is.
 #pragma once
 
 #include <string>

@@ -9,6 +9,7 @@
 #include "api/second_reference.h"
 #include "hlo/module.h"
 #include "hlo/state_arrays.h"
+#include "session_options.h"
 #include "terminal.h"
 
 namespace heddle::tools {
@@ -109,8 +110,9 @@ Result<std::optional<LayerSearch::Found>> search_part(const hlo::Module& whole, 
 
 }  // namespace
 
-Result<LayerSearch> search_layers(const api::Model& model, const api::CompileOptions& options,
+Result<LayerSearch> search_layers(const heddle_model* opened, const CompileChoices& choices,
                                   const std::vector<Literal>& inputs) {
+  const api::Model& model = api::unwrap(opened);
   if (model.module() == nullptr)
     return user_error("--layers: {} is compiled; give the model", model.name());
   if (model.bounded() != nullptr || model.late() != nullptr)
@@ -119,14 +121,14 @@ Result<LayerSearch> search_layers(const api::Model& model, const api::CompileOpt
   std::vector<Literal> all = inputs;
   for (const Literal& state : hlo::states_of(*model.module())) all.push_back(state);
   const std::vector<Names> parts = parts_of(*model.module());
-  api::CompileOptions plain = options;
+  HEDDLE_ASSIGN_OR_RETURN(api::CompileOptions plain, session_options(choices));
   plain.explain = plain.background = plain.consume_model = false;
   LayerSearch search;
   Progress progress;
   for (size_t i = 0; i < parts.size() && !search.first; ++i) {
-    progress.show(fmt::format("{} comparing instructions",
-                              Progress::bar(static_cast<int64_t>(i),
-                                            static_cast<int64_t>(parts.size()))));
+    progress.show(
+        fmt::format("{} comparing instructions",
+                    Progress::bar(static_cast<int64_t>(i), static_cast<int64_t>(parts.size()))));
     HEDDLE_ASSIGN_OR_RETURN(search.first, search_part(*model.module(), parts[i], plain, all));
     search.instructions += static_cast<int64_t>(parts[i].size());
   }

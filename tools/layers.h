@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "api/session.h"
 #include "comparison.h"
+#include "model_options.h"
+#include "tensor/literal.h"
 
 namespace heddle::tools {
 
@@ -23,10 +24,10 @@ struct LayerSearch {
 };
 
 // Compiles the graph with its instructions as results, some at a time, and compares each with the
-// reference interpreter's, by tolerances as those of check. Results change what is fused, so a fault
-// of fusion may not show: `first` is then nothing. `inputs`: as the model's. Errors: user (a compiled
-// program; bounds, or shapes that depend on values), machine.
-Result<LayerSearch> search_layers(const api::Model& model, const api::CompileOptions& options,
+// reference interpreter's, by tolerances as those of check. Results change what is fused, so a
+// fault of fusion may not show: `first` is then nothing. `inputs`: as the model's. Errors: user (a
+// compiled program; bounds, or shapes that depend on values), machine.
+Result<LayerSearch> search_layers(const heddle_model* model, const CompileChoices& choices,
                                   const std::vector<tensor::Literal>& inputs);
 
 std::string to_string(const LayerSearch& search);  // one line, without its end

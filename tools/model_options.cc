@@ -80,12 +80,14 @@ Result<std::pair<std::string, std::vector<int64_t>>> parse_shape_choice(const st
 }
 
 void OpenChoices::declare(CommandLine& line) {
-  line.argument(model, "MODEL", "ONNX, HLO, StableHLO or a compiled program, recognised by its content");
+  line.argument(model, "MODEL",
+                "ONNX, HLO, StableHLO or a compiled program, recognised by its content");
   line.group("Model");
-  line.list(dims, "--dim", "NAME=N[<=MOST]",
-            "sets a dynamic dimension (default: what the inputs have, or 1); with <=MOST a few "
-            "programs serve every extent up to MOST; run and bench: NAME=1..512[:STEP] runs at each "
-            "of these extents");
+  line.list(
+      dims, "--dim", "NAME=N[<=MOST]",
+      "sets a dynamic dimension (default: what the inputs have, or 1); with <=MOST a few "
+      "programs serve every extent up to MOST; run and bench: NAME=1..512[:STEP] runs at each "
+      "of these extents");
   line.list(shapes, "--shape", "NAME=1x3x8", "sets all dimensions of an input");
   line.rare();
   line.list(fixed, "--fix", "NAME",
@@ -93,9 +95,10 @@ void OpenChoices::declare(CommandLine& line) {
   line.text(module, "--module", "NAME", "which module, if a text file holds several");
   line.flag(random_constants, "--random-constants",
             "random values for constants that HLO text leaves out: {...}");
-  line.choice(kv_cache, "--kv-cache", {"f32", "bf16", "int8"},
-              "type of the caches of keys and values that are inputs and outputs of a decoder; int8 "
-              "adds a scale for each row as NAME.scale (default: as in the model)");
+  line.choice(
+      kv_cache, "--kv-cache", {"f32", "bf16", "int8"},
+      "type of the caches of keys and values that are inputs and outputs of a decoder; int8 "
+      "adds a scale for each row as NAME.scale (default: as in the model)");
   files_ = line.files();
   files_->reads([this](const FileUse::Add& add) { add("MODEL", model); });
 }

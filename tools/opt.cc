@@ -97,13 +97,13 @@ class Opt : public Command {
     line.flag(times_, "--times",
               "prints the time, runs and changes of each pass to standard error");
     line.output_folder(dump_, "--dump", "writes the module after each pass that changed it");
-    line.text(
-        target_, "--target", "NAME",
-        "target of passes (default: this machine; for kernels, the kernel's own)");
+    line.text(target_, "--target", "NAME",
+              "target of passes (default: this machine; for kernels, the kernel's own)");
     line.text(library_, "--library", "NAME",
               "the library that the pass call_libraries uses, or auto (default: none)");
     line.group("Kernels (text that begins with heddle.kernel)");
-    line.number(lanes_, "--lanes", "N", "threads that share a task on a GPU (default: those of its loops)");
+    line.number(lanes_, "--lanes", "N",
+                "threads that share a task on a GPU (default: those of its loops)");
     line.text(trim_, "--trim", "TEXT",
               "dynamic dimensions for the pass trim, such as: extent in1 bound 64; in0 8; out0 8");
     line.group("Input and output");
@@ -114,7 +114,8 @@ class Opt : public Command {
         emit_, "--emit", kEmitted,
         "what is written: text of HLO or StableHLO, an HLO proto as XLA's tools read it, or "
         "an ONNX model for viewers (default: hlo)");
-    line.output(output_, "-o,--output", "F", "the file to write, with all constants in full (default: standard output)");
+    line.output(output_, "-o,--output", "F",
+                "the file to write, with all constants in full (default: standard output)");
     line.number(max_elems_, "--max-constant", "N",
                 "larger constants print as {...} (default: none; for ONNX 1024)");
     json_.declare(line);

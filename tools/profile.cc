@@ -53,9 +53,11 @@ class Profile : public Command {
     inputs_.declare(line);
     line.group("Measuring");
     line.number(runs_, "--iterations", "N", "number of timed runs (default: 20)");
-    line.flag(commands_, "--commands", "a line for each command, in order, instead of one for each kernel");
+    line.flag(commands_, "--commands",
+              "a line for each command, in order, instead of one for each kernel");
     line.flag(breakdown_, "--breakdown",
-              "five totals instead of kernels: host, products, memory-bound kernels, copies, the whole run");
+              "five totals instead of kernels: host, products, memory-bound kernels, copies, the "
+              "whole run");
     line.output(trace_, "--trace", "F.json", "also writes a trace for Perfetto");
     values_.declare(line);
     compile_.declare(line, "ranges");  // here they are written

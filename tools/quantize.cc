@@ -53,9 +53,10 @@ class Quantize : public Command {
         unsigned_, "--unsigned",
         "stores symmetric activations as u8 with zero point 128, which ONNX Runtime multiplies "
         "faster on x86");
-    line.flag(float_outputs_, "--float-outputs",
-              "keeps the results of MatMul and Gemm as floats: more accurate, but ONNX Runtime then "
-              "multiplies floats");
+    line.flag(
+        float_outputs_, "--float-outputs",
+        "keeps the results of MatMul and Gemm as floats: more accurate, but ONNX Runtime then "
+        "multiplies floats");
     line.number(block_, "--block", "N", "int4: how many weights share a scale (default: 32)");
     line.flag(
         gptq_, "--gptq",
@@ -70,10 +71,13 @@ class Quantize : public Command {
               "int8: activations with a few large channels are divided by max|x|^A / max|w|^(1-A), "
               "where that is predicted to help (default: auto, the best A of 0.25, 0.5 and 0.75)");
     line.real(cosine_, "--cosine", "X",
-              "keeps layers as floats, the worst first, until the outputs are this similar (default: 0.98)");
+              "keeps layers as floats, the worst first, until the outputs are this similar "
+              "(default: 0.98)");
     line.output(statistics_, "--statistics", "F",
-                "a file that keeps what was seen of the calibration set, so that the same command can go on");
-    line.output(html_, "--html", "F.html", "also writes a page: what each layer loses, ranges, agreement");
+                "a file that keeps what was seen of the calibration set, so that the same command "
+                "can go on");
+    line.output(html_, "--html", "F.html",
+                "also writes a page: what each layer loses, ranges, agreement");
     line.number(seed_, "--seed", "N", "seed of random inputs (default: 0)");
     line.files()->reads([this](const FileUse::Add& add) {
       if (calib_.ends_with(".npz")) add("--calib", calib_);

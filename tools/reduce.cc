@@ -67,7 +67,8 @@ class Reduce : public Command {
     line.output(output_, "-o,--output", "F.hlo", "the small model (default: reduced.hlo)");
     line.real(budget_, "--budget", "SECONDS", "ends the search after this time (default: 600)");
     line.real(limits_seconds_, "--trial-seconds", "SECONDS",
-              "time limit of one trial; what takes longer hangs (default: ten times the first one, from 2 to 60)");
+              "time limit of one trial; what takes longer hangs (default: ten times the first one, "
+              "from 2 to 60)");
     line.number(limits_mib_, "--trial-memory", "MIB",
                 "limit of the address space of one trial (default: 16384)");
     compile_.declare(line);
@@ -139,7 +140,7 @@ class Reduce : public Command {
                         open_.model, shown(open_.model));
     first_ = size_of(*module);
     tell("reduce: {}: {}; {} operators", to_string(wanted_.kind), wanted_.message,
-               first_.operators);
+         first_.operators);
     HEDDLE_RETURN_IF_ERROR(write(text));
     ReducerHooks hooks;
     hooks.fails = [this](const std::string& next) -> Result<bool> {
@@ -150,8 +151,8 @@ class Reduce : public Command {
     };
     hooks.accepted = [this](const std::string& next, const ModuleSize& size,
                             const std::string& what) {
-      tell("reduce: {:>6.1f} s, trial {}: {} operators, {} elements ({})",
-                 seconds(), trials_, size.operators, size.elems, what);
+      tell("reduce: {:>6.1f} s, trial {}: {} operators, {} elements ({})", seconds(), trials_,
+           size.operators, size.elems, what);
       return write(next);
     };
     hooks.out_of_time = [this] { return seconds() > budget_.value_or(600); };

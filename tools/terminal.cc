@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include "api/heddle_info.h"
+#include "api/heddle.h"
 #include "base/escape.h"
 
 namespace heddle::tools {
@@ -70,11 +70,12 @@ void set_verbosity(Verbosity verbosity) {
 
 Verbosity verbosity() { return chosen; }
 
-Progress::Progress()
-    : on_(verbosity() != Verbosity::quiet && ::isatty(STDERR_FILENO) == 1) {}
+Progress::Progress() : on_(::isatty(STDERR_FILENO) == 1) {}
+
+bool Progress::is_shown() const { return on_ && verbosity() != Verbosity::quiet; }
 
 void Progress::show(const std::string& text) {
-  if (!on_) return;
+  if (!is_shown()) return;
   // A line that is broken cannot be taken back.
   winsize size{};
   const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;

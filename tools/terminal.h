@@ -11,8 +11,8 @@
 
 namespace heddle::tools {
 
-// How much is said beside results and errors: --quiet, nothing, --verbose. Set once, before a command
-// runs; `verbose` also writes the library's log to standard error.
+// How much is said beside results and errors: --quiet, nothing, --verbose. Set once, before a
+// command runs; `verbose` also writes the library's log to standard error.
 enum class Verbosity { quiet, normal, verbose };
 void set_verbosity(Verbosity verbosity);
 Verbosity verbosity();
@@ -29,15 +29,15 @@ void tell(fmt::format_string<Args...> format, Args&&... args) {
 // command the terminal. At the begin of main().
 void show_plain_text();
 
-// A line on standard error that says how far a command is; there only where that is a terminal, and not
-// with --quiet.
+// A line on standard error that says how far a command is; there only where that is a terminal, and
+// not with --quiet.
 class Progress {
  public:
   Progress();
   ~Progress() { hide(); }
   Progress(const Progress&) = delete;
 
-  bool is_shown() const { return on_; }
+  bool is_shown() const;
   void show(const std::string& text);  // in place of what stands there
   void hide();
   // "[#####     ] 3/7": 30 columns of it.

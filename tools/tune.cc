@@ -31,12 +31,15 @@ class Tune : public Command {
     open_.declare(line);
     inputs_.declare_values(line);
     line.group("Tuning");
-    line.number(budget_, "--budget", "SECONDS", "starts no measurement after this time (default: 300)");
-    line.number(candidates_, "--candidates", "N", "candidates to try for each shape, at most (default: 12)");
+    line.number(budget_, "--budget", "SECONDS",
+                "starts no measurement after this time (default: 300)");
+    line.number(candidates_, "--candidates", "N",
+                "candidates to try for each shape, at most (default: 12)");
     line.flag(again_, "--again", "measures again what already has a record");
     line.flag(list_, "--list",
               "lists the candidates of each shape, for any CPU, and measures nothing");
-    line.output(export_, "--export", "F.txt", "also writes the tuning records of all models as text");
+    line.output(export_, "--export", "F.txt",
+                "also writes the tuning records of all models as text");
     line.text(import_, "--import", "F.txt", "first reads such a text");
     line.files()->reads([this](const FileUse::Add& add) {
       add("--import", import_);
@@ -126,9 +129,8 @@ class Tune : public Command {
                                  each * static_cast<double>(progress.tasks - progress.done), gain,
                                  progress.key));
     } else if (!progress.known) {
-      tell("{}/{} {}: {:.1f} us, untuned {:.1f} us: {}", progress.done,
-                 progress.tasks, progress.key, progress.ns / 1e3, progress.untuned_ns / 1e3,
-                 progress.record);
+      tell("{}/{} {}: {:.1f} us, untuned {:.1f} us: {}", progress.done, progress.tasks,
+           progress.key, progress.ns / 1e3, progress.untuned_ns / 1e3, progress.record);
     }
   }
 

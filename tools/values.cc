@@ -142,6 +142,8 @@ Result<NamedLiterals> InputChoices::read() const {
 std::string InputChoices::source_of(const std::string& name) const {
   for (const std::string& text : specs)
     if (text.starts_with(name + "=")) return "--input " + name;
+  // Samples of a calibration set come by no option of this kind.
+  if (file.empty()) return fmt::format("entry {}", name);
   return fmt::format("--inputs {}, entry {}", file, name);
 }
 

@@ -52,7 +52,7 @@ class HelpTest(CliTest):
         model = self.file("add.hlo", ADD)
         for arguments, meant in [
                 (["rnu"], "run"), (["--hlep"], "--help"), (["run", model, "--thraeds", "2"], "--threads"),
-                (["run", model, "--level", "O"], None), (["run", model, "--fuse", "stich"], "stitch"),
+                (["run", model, "--level", "fast"], None), (["run", model, "--fuse", "stich"], "stitch"),
                 (["run", model, "--device", "cpuu"], "cpu"), (["run", model, "--device", "cdua"], "cuda"),
                 (["run", model, "--precision", "bf61"], "bf16"), (["run", model, "--amp", "atuo"], "auto"),
                 (["bench", model, "--vs", "onxruntime"], "onnxruntime"), (["completion", "bahs"], "bash"),
