@@ -144,6 +144,10 @@ class Reduce : public Command {
     HEDDLE_RETURN_IF_ERROR(write(text));
     ReducerHooks hooks;
     hooks.fails = [this](const std::string& next) -> Result<bool> {
+      progress_.show(fmt::format("{} s, trial {}",
+                                 Progress::bar(static_cast<int64_t>(seconds()),
+                                               static_cast<int64_t>(budget_.value_or(600))),
+                                 trials_ + 1));
       HEDDLE_ASSIGN_OR_RETURN(const Failure failure, trial(next));
       if (!(failure == wanted_)) return false;
       wanted_.message = failure.message;
@@ -151,6 +155,7 @@ class Reduce : public Command {
     };
     hooks.accepted = [this](const std::string& next, const ModuleSize& size,
                             const std::string& what) {
+      progress_.hide();
       tell("reduce: {:>6.1f} s, trial {}: {} operators, {} elements ({})", seconds(), trials_,
            size.operators, size.elems, what);
       return write(next);
@@ -158,6 +163,7 @@ class Reduce : public Command {
     hooks.out_of_time = [this] { return seconds() > budget_.value_or(600); };
     Reducer reducer(std::move(module), std::move(hooks));
     HEDDLE_RETURN_IF_ERROR(reducer.run());
+    progress_.hide();
     return report(size_of(reducer.module()));
   }
 
@@ -284,6 +290,7 @@ class Reduce : public Command {
   ModuleSize first_;
   int64_t trials_ = 0;
   Clock::time_point begin_;
+  Progress progress_;
 };
 
 }  // namespace
