@@ -190,7 +190,7 @@ class Bench : public Command {
     if (unbound.empty()) return;
     std::string names;
     for (const auto& [name, extent] : unbound) names += (names.empty() ? "" : ", ") + name;
-    tell("warning: not given, so measured at 1: {}; --dim NAME=N binds a dimension", names);
+    tell("warning: not given, so measured at 1: {}; --dim NAME=N sets a dimension", names);
   }
 
   Status check() const {

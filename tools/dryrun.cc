@@ -62,7 +62,7 @@ class Dryrun : public Command {
     if (run.streams == 1)
       fmt::print("streams: 1 (more do not pay)\n");
     else
-      fmt::print("streams: {}, {} events; {} of {} dependences cross streams\n", run.streams,
+      fmt::print("streams: {}, {} events; {} of {} dependencies between streams\n", run.streams,
                  run.events, run.crossing, run.dependences);
     fmt::print("time: {} predicted{}\n", ms_text(run.ns / 1e6),
                run.streams == 1

@@ -100,9 +100,8 @@ class Quantize : public Command {
         runs_, CalibrationRuns::open(
                    {open_, calib_, seed_.value_or(0), out_.target() + ".part.onnx", is_apart()}));
     if (runs_.samples().is_random())
-      notes_.push_back(
-          fmt::format("no --calib: {} random samples, whose ranges need not be those of real ones",
-                      runs_.count()));
+      notes_.push_back(fmt::format(
+          "no --calib: {} random samples; real inputs may have other ranges", runs_.count()));
     HEDDLE_RETURN_IF_ERROR(prepare(&model));
     HEDDLE_ASSIGN_OR_RETURN(found_, search(how_to_search(), &model, &plan_.chosen));
     notes_.insert(notes_.end(), found_.notes.begin(), found_.notes.end());

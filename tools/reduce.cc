@@ -139,8 +139,8 @@ class Reduce : public Command {
       return user_error("{}: it does not fail, with {}; give the options with which it does",
                         open_.model, shown(open_.model));
     first_ = size_of(*module);
-    tell("reduce: {}: {}; {} operators", to_string(wanted_.kind), wanted_.message,
-         first_.operators);
+    tell("reduce: {}: {}; {}", to_string(wanted_.kind), wanted_.message,
+         count_text(first_.operators, "operator"));
     HEDDLE_RETURN_IF_ERROR(write(text));
     ReducerHooks hooks;
     hooks.fails = [this](const std::string& next) -> Result<bool> {
@@ -156,8 +156,8 @@ class Reduce : public Command {
     hooks.accepted = [this](const std::string& next, const ModuleSize& size,
                             const std::string& what) {
       progress_.hide();
-      tell("reduce: {:>6.1f} s, trial {}: {} operators, {} elements ({})", seconds(), trials_,
-           size.operators, size.elems, what);
+      tell("reduce: {:>6.1f} s, trial {}: {}, {} ({})", seconds(), trials_,
+           count_text(size.operators, "operator"), count_text(size.elems, "element"), what);
       return write(next);
     };
     hooks.out_of_time = [this] { return seconds() > budget_.value_or(600); };
@@ -229,7 +229,7 @@ class Reduce : public Command {
       return user_error("--test {}: the shell cannot run it (status {}): {}", test_, outcome.status,
                         outcome.messages);
     if (outcome.status != 0) return Failure{};
-    return Failure{Failure::Kind::test, "", "the test command says so"};
+    return Failure{Failure::Kind::test, "", "the test command exits with 0"};
   }
 
   // Best time of a run in nanoseconds; negative where it does not run.

@@ -58,6 +58,10 @@ std::string ms_text(double ms) {
   return fmt::format("{:.1f} us", ms * 1000);
 }
 
+std::string count_text(int64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 ValueSummary summarize(const Literal& value) {
   ValueSummary result;
   if (!value.shape().is_array()) return result;

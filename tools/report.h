@@ -27,6 +27,7 @@ struct JsonChoice {
 
 std::string bytes_text(int64_t bytes);  // "1.2 MiB"
 std::string ms_text(double ms);         // "12.3 ms", "45 us"
+std::string count_text(int64_t count, const char* what);  // "1 shape", "2 shapes"
 
 // In short: the values themselves where they are few, else their range.
 struct ValueSummary {

@@ -136,17 +136,17 @@ class Tune : public Command {
 
   void print(const heddle_tune_result& result) const {
     fmt::print(
-        "{} shapes: {} measured, {} already known, {} left out by the budget; {} faster than "
-        "untuned\n",
-        result.tasks, result.measured, result.known, result.left, result.faster);
+        "{}: {} measured, {} already known, {} left for lack of time; {} faster than untuned\n",
+        count_text(result.tasks, "shape"), result.measured, result.known, result.left,
+        result.faster);
     if (result.measured > 0)
       fmt::print(
-          "sum over the tuned shapes: {:.2f} ms per run, {:.2f} ms before tuning; took {:.1f} s\n"
-          "{} sample programs, {} of them compiled, the others were in the cache\n",
-          result.ns / 1e6, result.untuned_ns / 1e6, result.seconds, result.samples,
-          result.compiled);
+          "all shapes together: {:.2f} ms in a run, {:.2f} ms before tuning; tuning took {:.1f} s\n"
+          "{} measured, {} of them compiled for it, the others from the cache\n",
+          result.ns / 1e6, result.untuned_ns / 1e6, result.seconds,
+          count_text(result.samples, "program"), result.compiled);
     fmt::print("{}\n", result.left == 0 ? "pass: every shape has a record"
-                                        : "pass: stopped early; the same command continues");
+                                        : "pass: out of time; the same command goes on");
   }
 
   nlohmann::ordered_json json(const heddle_tune_result& result) const {

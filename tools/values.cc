@@ -213,8 +213,8 @@ Result<InputValues> InputChoices::values(const heddle_model* model,
   result.all_random = given.empty();
   const char* integers = info_of(model).is_program
                              ? "integers 0 or 1"
-                             : "integers small, and in range where they index something";
-  result.description += fmt::format("{}random, seed {}: floats in [-1, 1], {}, masks ones ({})",
+                             : "integers small, and in range where they are indices";
+  result.description += fmt::format("{}random, seed {}: floats in [-1, 1], {}, masks all ones ({})",
                                     given.empty() ? "" : "; ", seed_or_default(), integers,
                                     fmt::join(result.random, ", "));
   return result;
