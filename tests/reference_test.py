@@ -54,6 +54,16 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual([], wrong)
 
 
+class NamesTest(unittest.TestCase):
+    def test_functions_of_c_that_pages_name_are_there(self):
+        headers = "".join(path.read_text() for path in (ROOT / "src/api").glob("heddle*.h"))
+        wrong = []
+        for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+            wrong += [f"{path.name}: {name}" for name in set(re.findall(r"`(heddle_[a-z_]+[a-z])\b", path.read_text()))
+                      if not re.search(rf"\b{name}", headers) and not name.startswith("heddle_installed")]
+        self.assertEqual([], wrong)
+
+
 class ErrorsTest(unittest.TestCase):
     def setUp(self):
         self.page = (PAGES / "errors.md").read_text()

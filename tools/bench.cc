@@ -101,7 +101,7 @@ class Bench : public Command {
     line.number(warmup_, "--warmup", "N",
                 "runs before measuring (default: as many as fit into 200 ms)");
     line.list(versus_, "--vs", "PEER",
-              "also measures onnxruntime or openvino, in turn with heddle");
+              "also measures onnxruntime, openvino or xla (of JAX), in turn with heddle");
     line.text(python_, "--peer-python", "PYTHON",
               "the Python that runs the peers (default: HEDDLE_PEER_PYTHON, else python3)");
     load_.declare(line);
@@ -126,9 +126,10 @@ class Bench : public Command {
     HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
-    if (!versus_.empty() && std::string_view(info_of(model.get()).format) != "ONNX")
-      return user_error("--vs {}: {} is {}; the peers read ONNX", versus_[0], open_.model,
-                        info_of(model.get()).format);
+    for (const std::string& kind : versus_)
+      if (!Peer::reads(kind, info_of(model.get()).format))
+        return user_error("--vs {}: {} is {}; wanted ONNX{}", kind, open_.model,
+                          info_of(model.get()).format, kind == "xla" ? ", HLO or StableHLO" : "");
     HEDDLE_ASSIGN_OR_RETURN(inputs_made_, inputs_.values(model.get(), given));
     if (snapshot.used) inputs_made_.description = "of the snapshot";
     HEDDLE_RETURN_IF_ERROR(write_peer_inputs(model.get(), all_given));
