@@ -70,25 +70,30 @@ class CheckTest(CliTest):
 
 TWO = """HloModule two
 ENTRY e {
-  x = f32[4,256] parameter(0)
-  w = f32[256,4] parameter(1)
-  h = f32[4,256] tanh(x), metadata={op_name="first"}
-  p = f32[4,4] dot(h, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="second"}
-  n = f32[4,4] negate(p), metadata={op_name="third"}
-  ROOT r = (f32[4,256], f32[4,4]) tuple(h, n)
+  x = f32[64,256] parameter(0)
+  w = f32[256,64] parameter(1)
+  h = f32[64,256] tanh(x), metadata={op_name="first"}
+  p = f32[64,64] dot(h, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="second"}
+  n = f32[64,64] negate(p), metadata={op_name="third"}
+  ROOT r = (f32[64,256], f32[64,64]) tuple(h, n)
 }
 """
 
 
 class LayersTest(CliTest):
+    def need_bf16(self, model):
+        if "amp: 1 products" not in self.ok("run", model, "--precision", "bf16").stdout:
+            self.skipTest("no products of bf16 on this processor")
+
     def test_the_first_instruction_that_is_wrong_is_named(self):
         # Fewer bits in products are far outside of what f32 may lose.
         model = self.file("two.hlo", TWO)
+        self.need_bf16(model)
         done = self.run_heddle("check", model, "--precision", "bf16", "--layers", "--json", self.folder / "told.json")
         self.assertEqual(1, done.returncode, done.stderr)
         lines = done.stdout.splitlines()
         self.assertEqual("FAIL", lines[-1])
-        self.assertRegex(lines[-2], r"^layers: the first that differs is p \(dot, of second\): p f32\[4,4\]: \d+ elements differ")
+        self.assertRegex(lines[-2], r"^layers: the first that differs is p \(dot, of second\): p f32\[64,64\]: \d+ elements differ")
         told = json.loads((self.folder / "told.json").read_text())["layers"]
         self.assertEqual(["second"], told["first"]["nodes"])
         self.assertFalse(told["first"]["check"]["equal"])
@@ -104,6 +109,7 @@ class LayersTest(CliTest):
 
     def test_a_tolerance_for_one_output(self):
         model = self.file("two.hlo", TWO)
+        self.need_bf16(model)
         strict = ["check", model, "--precision", "bf16"]
         self.assertEqual(1, self.run_heddle(*strict).returncode)
         self.ok(*strict, "--tolerance", "out1=0.1,0.2")
