@@ -23,9 +23,9 @@ class SchemaTest(CliTest):
         self.model = self.file("model.onnx", onnx_bytes.linear())
         self.add = self.file("add.hlo", ADD)
 
-    def holds(self, *arguments, status=0):
+    def holds(self, *arguments, status=(0,)):
         done = self.run_heddle(*arguments, "--json", "-", timeout=120)
-        self.assertEqual(status, done.returncode, f"{arguments}: {done.stderr}{done.stdout}")
+        self.assertIn(done.returncode, status, f"{arguments}: {done.stderr}{done.stdout}")
         told = json.loads(done.stdout)
         schema = json.loads((ROOT / "docs/reference/schemas" / f"{arguments[0]}.json").read_text())
         errors = [f"{'.'.join(map(str, error.absolute_path))}: {error.message}"
@@ -45,7 +45,7 @@ class SchemaTest(CliTest):
 
     def test_comparisons(self):
         self.holds("check", self.model)
-        self.holds("check", TRAINED, "--precision", "bf16", "--layers", status=1)
+        self.holds("check", TRAINED, "--precision", "bf16", "--layers", status=(0, 1))  # by processor
         self.holds("conform", "stablehlo", CHECKS, "--device", "interp")
         self.holds("conform", "hlo", self.folder)
 
