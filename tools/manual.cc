@@ -38,6 +38,8 @@ std::string option_text(const OptionInfo& option) {
 std::string command_text(const DescribedCommand& command) {
   std::string text =
       fmt::format(".SS heddle {}\n{}.\n", plain(command.name), plain(command.summary));
+  for (const ArgumentInfo& each : command.arguments)
+    text += fmt::format(".TP\n\\fI{}\\fR\n{}\n", plain(each.name), plain(each.help));
   for (const OptionInfo& option : command.options)
     if (!option.spellings().empty() && option.spellings().front().starts_with('-'))
       text += option_text(option);
