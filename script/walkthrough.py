@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "walkthrough.md"
 MODEL = ROOT / "docs" / "walkthrough.hlo"
 BLOCK = re.compile(r'(<!-- dump: (\S+)(?: holding "([^"]+)")?(?: from "([^"]+)" to "([^"]+)")? -->\n'
-                   r"```\n)(.*?)(```\n)", re.DOTALL)
+                   r"```text\n)(.*?)(```\n)", re.DOTALL)
 
 
 def dump(heddle, directory):

@@ -83,17 +83,6 @@ class StyleTest(unittest.TestCase):
                  if not re.search(r"^#pragma once$|^#ifndef HEDDLE_", p.read_text(), re.MULTILINE)]
         self.assertEqual([], wrong)
 
-    def test_relative_links_of_the_documents_lead_somewhere(self):
-        wrong = []
-        for path in [ROOT / "README.md", *files({".md"}, "docs", "src")]:
-            if not path.exists():
-                continue
-            for target in re.findall(r"\]\(([^)#\s]+)", path.read_text()):
-                if "://" not in target and not (path.parent / target).exists():
-                    wrong.append(f"{path.relative_to(ROOT)}: {target}")
-        self.assertEqual([], wrong)
-
-
     def test_documents_that_comments_name_are_here(self):
         known = {p.name for p in ROOT.rglob("*.md") if is_ours(p)}
         wrong = []

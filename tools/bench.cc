@@ -14,10 +14,12 @@
 #include "command_line.h"
 #include "commands.h"
 #include "extent_sweep.h"
+#include "load.h"
 #include "model_options.h"
 #include "peer.h"
 #include "report.h"
 #include "statistics.h"
+#include "terminal.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -93,20 +95,24 @@ class Bench : public Command {
     open_.declare(line);
     inputs_.declare(line);
     line.group("Measuring");
-    line.number(iterations_, "--iterations", "N", "number of measured runs (as many as fit)");
-    line.real(duration_, "--duration", "SECONDS", "how long to measure (3, and at least 10 runs)");
+    line.number(iterations_, "--iterations", "N",
+                "number of measured runs (default: as many as fit into --duration)");
+    line.real(duration_, "--duration", "SECONDS", "how long to measure (default: 3)");
     line.number(warmup_, "--warmup", "N",
-                "number of runs before measuring (as many as fit in 200 ms)");
+                "runs before measuring (default: as many as fit into 200 ms)");
     line.list(versus_, "--vs", "PEER",
-              "also measures onnxruntime or openvino, in turn with heddle; may be repeated");
+              "also measures onnxruntime, openvino or xla (of JAX), in turn with heddle");
     line.text(python_, "--peer-python", "PYTHON",
-              "the Python that runs the peers (HEDDLE_PEER_PYTHON, or python3)");
+              "the Python that runs the peers (default: HEDDLE_PEER_PYTHON, else python3)");
+    load_.declare(line);
     compile_.declare(line);
     json_.declare(line);
     line.examples(
         "  heddle bench model.onnx\n"
         "  heddle bench model.onnx --dim batch=8 --threads 2 --vs onnxruntime\n"
         "  heddle bench model.onnx --dim length=1..512:16 --threads 1\n"
+        "  heddle bench model.onnx --clients 4 --threads 1\n"
+        "  heddle bench model.onnx --rate 200 --duration 10\n"
         "  heddle bench model.heddle --iterations 100 --json result.json\n");
   }
 
@@ -120,9 +126,10 @@ class Bench : public Command {
     HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
-    if (!versus_.empty() && std::string_view(info_of(model.get()).format) != "ONNX")
-      return user_error("--vs {}: {} is {}; the peers read ONNX", versus_[0], open_.model,
-                        info_of(model.get()).format);
+    for (const std::string& kind : versus_)
+      if (!Peer::reads(kind, info_of(model.get()).format))
+        return user_error("--vs {}: {} is {}; wanted ONNX{}", kind, open_.model,
+                          info_of(model.get()).format, kind == "xla" ? ", HLO or StableHLO" : "");
     HEDDLE_ASSIGN_OR_RETURN(inputs_made_, inputs_.values(model.get(), given));
     if (snapshot.used) inputs_made_.description = "of the snapshot";
     HEDDLE_RETURN_IF_ERROR(write_peer_inputs(model.get(), all_given));
@@ -133,7 +140,7 @@ class Bench : public Command {
     warn_of(unbound_);
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
     model.reset();
-    HEDDLE_RETURN_IF_ERROR(measure(program.get()));
+    HEDDLE_RETURN_IF_ERROR(load_.given() ? measure_load(program.get()) : measure(program.get()));
     if (!json_.only_json()) print(program.get());
     HEDDLE_RETURN_IF_ERROR(json_.write(json(program.get())));
     return 0;
@@ -142,9 +149,10 @@ class Bench : public Command {
  private:
   // The latency at every extent of --dim NAME=FIRST..LAST.
   Result<int> bench_range(const ExtentRange& range) {
-    if (!versus_.empty() || !compile_.stop_after.empty())
-      return user_error("--dim {}={}..{}: --vs and --stop-after are for one extent", range.name,
-                        range.first, range.last);
+    if (!versus_.empty() || !compile_.stop_after.empty() || load_.given())
+      return user_error(
+          "--dim {}={}..{}: --vs, --clients, --rate and --stop-after are for one extent",
+          range.name, range.first, range.last);
     HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ExtentSweep> sweep,
                             ExtentSweep::begin(open_, inputs_, compile_, range));
     const bool text = !json_.only_json();
@@ -183,8 +191,7 @@ class Bench : public Command {
     if (unbound.empty()) return;
     std::string names;
     for (const auto& [name, extent] : unbound) names += (names.empty() ? "" : ", ") + name;
-    fmt::print(stderr, "warning: not given, so measured at 1: {}; --dim NAME=N binds a dimension\n",
-               names);
+    tell("warning: not given, so measured at 1: {}; --dim NAME=N sets a dimension", names);
   }
 
   Status check() const {
@@ -193,6 +200,10 @@ class Bench : public Command {
     if (warmup_ && *warmup_ < 0) return user_error("--warmup {}: wanted at least 0", *warmup_);
     if (duration_ && !(*duration_ > 0 && *duration_ < 1e6))
       return user_error("--duration {}: wanted a number of seconds above 0", *duration_);
+    HEDDLE_RETURN_IF_ERROR(load_.check());
+    if (load_.given() && !versus_.empty())
+      return user_error("--vs {}: peers run one request at a time; leave out --clients and --rate",
+                        versus_[0]);
     for (const std::string& kind : versus_) HEDDLE_RETURN_IF_ERROR(Peer::check_kind(kind));
     return {};
   }
@@ -230,8 +241,45 @@ class Bench : public Command {
     // Alone every run is a round of its own.
     const int64_t runs = rivals_.empty() ? 1 : runs_of_round(run_ms);
     const Clock::time_point begin = Clock::now();
-    while (goes_on(begin)) HEDDLE_RETURN_IF_ERROR(round(runs));
+    while (goes_on(begin)) {
+      HEDDLE_RETURN_IF_ERROR(round(runs));
+      show_progress(begin);
+    }
+    progress_.hide();
     return {};
+  }
+
+  // As the clients of --clients and --rate see it; the latency is that of their runs.
+  Status measure_load(heddle_program* program) {
+    heddle_context* created = nullptr;
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_create(program, &created)));
+    context_.reset(created);
+    HEDDLE_ASSIGN_OR_RETURN(outputs_, make_outputs(program));
+    HEDDLE_RETURN_IF_ERROR(bind(context_.get(), inputs_made_.values, outputs_));
+    HEDDLE_ASSIGN_OR_RETURN(first_run_ms_, timed_run());
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_program_wait(program, kMostCacheMs, nullptr)));
+    HEDDLE_ASSIGN_OR_RETURN(made_load_, run_load(program, inputs_made_.values, load_,
+                                                 duration_.value_or(kDurationSeconds), iterations_,
+                                                 inputs_.seed_or_default()));
+    times_ = made_load_->run;
+    if (times_.empty())
+      return user_error("--rate {}: no request arrived in {} s; give a longer --duration",
+                        load_.rate.value_or(0), duration_.value_or(kDurationSeconds));
+    return {};
+  }
+
+  void show_progress(Clock::time_point begin) {
+    constexpr double kEachMs = 250;
+    const double passed = ms_since(begin);
+    if (!progress_.is_shown() || passed < next_shown_ms_) return;
+    next_shown_ms_ = passed + kEachMs;
+    const auto done = static_cast<int64_t>(times_.size());
+    const double wanted =
+        duration_.value_or(kDurationSeconds) * (1 + static_cast<double>(rivals_.size()));
+    progress_.show(iterations_
+                       ? fmt::format("{} runs", Progress::bar(done, *iterations_))
+                       : fmt::format("{} s", Progress::bar(static_cast<int64_t>(passed / 1000),
+                                                           static_cast<int64_t>(wanted + 0.5))));
   }
 
   bool goes_on(Clock::time_point begin) const {
@@ -301,10 +349,13 @@ class Bench : public Command {
                                       inputs_made_.all_random, inputs_.seed_or_default()}));
     fmt::print("inputs: {}\n", inputs_made_.description);
     print_notes(program);
-    fmt::print("throughput: {:.4g} runs/s", 1000 / s.mean);
+    if (made_load_) fmt::print("{}", to_string(*made_load_));
+    const double per_second = made_load_ ? made_load_->throughput() : 1000 / s.mean;
+    fmt::print("throughput: {:.4g} runs/s", per_second);
     if (info.flops > 0)
-      fmt::print(", {:.4g} GFLOP/s, {:.4g} GB/s", static_cast<double>(info.flops) / s.mean / 1e6,
-                 static_cast<double>(info.min_bytes) / s.mean / 1e6);
+      fmt::print(", {:.4g} GFLOP/s, {:.4g} GB/s",
+                 static_cast<double>(info.flops) * per_second / 1e9,
+                 static_cast<double>(info.min_bytes) * per_second / 1e9);
     fmt::print("\n");
     print_latency("latency", s);
     fmt::print("first result: import {}, compile {} (cache {}), first run {}\n",
@@ -323,8 +374,7 @@ class Bench : public Command {
                  rival.peer->name(), ratio.median, rival.ratios.size(), ratio.min, ratio.max);
     }
     if (s.cv > kMuchVariation)
-      fmt::print(stderr, "note: times vary by {:.0f}% (standard deviation over mean)\n",
-                 s.cv * 100);
+      tell("note: times vary by {:.0f}% (standard deviation over mean)", s.cv * 100);
   }
 
   static void print_latency(const std::string& what, const Statistics& s) {
@@ -367,6 +417,7 @@ class Bench : public Command {
       one["rounds"] = rival.ratios.size();
       json["versus"].push_back(std::move(one));
     }
+    if (made_load_) json["load"] = to_json(*made_load_);
     json["inputs"] = inputs_made_.description;
     json["notes"] = notes_of(program);
     json["run_kernels"] = info.run_kernels;
@@ -397,6 +448,10 @@ class Bench : public Command {
   std::vector<double> times_;
   int64_t rounds_ = 0;
   std::vector<Rival> rivals_;
+  LoadChoices load_;
+  std::optional<LoadResult> made_load_;
+  Progress progress_;
+  double next_shown_ms_ = 0;
 };
 
 }  // namespace

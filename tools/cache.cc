@@ -8,6 +8,7 @@
 #include "command_line.h"
 #include "commands.h"
 #include "report.h"
+#include "suggest.h"
 
 namespace heddle::tools {
 namespace {
@@ -20,14 +21,16 @@ class Cache : public Command {
   void declare(CommandLine& line) override {
     line.argument(action_, "ACTION", "show (the default) or clear", false);
     line.group("Cache");
-    line.text(directory_, "--cache", "DIR", "the cache folder (HEDDLE_CACHE, else the user's)");
+    line.text(directory_, "--cache", "DIR",
+              "the cache folder (default: HEDDLE_CACHE, else ~/.cache/heddle)");
     json_.declare(line);
     line.examples("  heddle cache\n  heddle cache clear\n");
   }
 
   Result<int> run() override {
     if (action_ != "show" && action_ != "clear")
-      return user_error("cache {}: unknown; wanted show or clear", action_);
+      return user_error("cache {}: unknown; wanted show or clear{}", action_,
+                        did_you_mean(action_, {"show", "clear"}));
     const std::string directory = cache::chosen_directory(directory_);
     if (directory.empty()) return user_error("cache: it is off; name a folder with --cache DIR");
     HEDDLE_ASSIGN_OR_RETURN(cache::ObjectCache cache, cache::ObjectCache::open(directory));

@@ -24,8 +24,8 @@ class Calibrate : public Command {
   }
 
   void declare(CommandLine& line) override {
-    line.output(output_, "-o,--output", "F.json", "where the target file goes (standard output)");
-    line.text(target_name_, "--name", "NAME", "name of the target (calibrated)");
+    line.output(output_, "-o,--output", "F.json", "the target file (default: standard output)");
+    line.text(target_name_, "--name", "NAME", "name of the target (default: calibrated)");
     json_.declare(line);
     line.examples(
         "  heddle calibrate -o here.json && heddle bench model.onnx --target here.json\n"
@@ -45,7 +45,7 @@ class Calibrate : public Command {
       if (!json_.only_json()) print(*calibrated, stdout);
     } else if (!json_.only_json()) {
       fmt::print("{}", text);
-      print(*calibrated, stderr);
+      if (verbosity() != Verbosity::quiet) print(*calibrated, stderr);
     }
     HEDDLE_RETURN_IF_ERROR(json_.write(json(*calibrated)));
     return 0;

@@ -1,6 +1,10 @@
 // heddle check: the compiled result against the reference interpreter, or against a file.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "api/second_reference.h"
@@ -8,9 +12,12 @@
 #include "command_line.h"
 #include "commands.h"
 #include "comparison.h"
+#include "layers.h"
 #include "model_options.h"
 #include "output_file.h"
 #include "report.h"
+#include "suggest.h"
+#include "terminal.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -34,15 +41,22 @@ class Check : public Command {
     line.text(expected_, "--expected", "F.npz",
               "the expected outputs (default: the reference interpreter's)");
     line.files()->reads([this](const FileUse::Add& add) { add("--expected", expected_); });
-    line.real(rtol_, "--rtol", "X", "|a-b| <= atol + rtol|b| (derived from types and reductions)");
+    line.real(rtol_, "--rtol", "X",
+              "|a-b| <= atol + rtol|b| (default: derived from types and lengths of sums)");
     line.real(atol_, "--atol", "X", "see --rtol");
+    line.list(tolerances_, "--tolerance", "NAME=RTOL[,ATOL]", "--rtol and --atol of one output");
+    line.flag(layers_, "--layers",
+              "where an output differs: names the first instruction whose value is wrong; each is "
+              "compiled as a result and compared");
     line.real(cosine_, "--cosine", "X",
-              "the least cosine similarity, instead of a tolerance (with --amp 0.999, f16 0.9999)");
+              "the least cosine similarity that passes, instead of a tolerance (default with "
+              "--amp: 0.999, with f16 0.9999)");
     compile_.declare(line);
     json_.declare(line);
     line.examples(
         "  heddle check model.onnx\n"
         "  heddle check model.onnx --inputs in.npz --expected out.npz --rtol 1e-4 --atol 1e-5\n"
+        "  heddle check model.onnx --tolerance logits=1e-3 --layers\n"
         "  heddle check softmax.hlo --level O0 --json result.json\n");
   }
 
@@ -51,6 +65,9 @@ class Check : public Command {
       if (tolerance && !(*tolerance >= 0)) return user_error("a tolerance must be at least 0");
     if (cosine_ && !(*cosine_ >= -1 && *cosine_ <= 1))
       return user_error("--cosine {}: wanted -1 to 1", *cosine_);
+    if (layers_ && !expected_.empty())
+      return user_error("--layers: {} has no values of instructions; leave out --expected",
+                        expected_);
     HEDDLE_ASSIGN_OR_RETURN(NamedLiterals given, inputs_.read());
     HEDDLE_ASSIGN_OR_RETURN(api::Snapshot snapshot, api::use_snapshot(open_.model, given));
     if (expected_.empty()) stored_ = std::move(snapshot.results);
@@ -64,11 +81,15 @@ class Check : public Command {
     if (snapshot.used) inputs.description = "of the snapshot";
     given.clear();
     unbound_ = unbound_of(model.get());
+    HEDDLE_RETURN_IF_ERROR(read_tolerances(model.get()));
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> got, run_compiled(model.get(), inputs));
     HEDDLE_ASSIGN_OR_RETURN(
         const std::vector<Literal> want,
         against_interp() ? run_on("interp", model.get(), inputs) : read_expected(model.get(), got));
     HEDDLE_RETURN_IF_ERROR(compare(model.get(), got, want, inputs));
+    if (layers_ && !pass_) {
+      HEDDLE_ASSIGN_OR_RETURN(found_, search_layers(model.get(), compile_, inputs.values));
+    }
     if (!json_.only_json()) print(inputs);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(inputs)));
     return pass_ ? 0 : 1;
@@ -77,7 +98,7 @@ class Check : public Command {
  private:
   Result<std::vector<Literal>> run_compiled(heddle_model* model, InputValues& inputs) {
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program,
-                            compile_.compile(model, !against_interp()));
+                            compile_.compile(model, !against_interp() && !layers_));
     where_ = where_text(info_of(program.get()));
     notes_ = notes_of(program.get());
     return run_once(program.get(), inputs.values);
@@ -87,6 +108,8 @@ class Check : public Command {
                                              InputValues& inputs) {
     auto options = sized<heddle_compile_options>();
     options.device = device;
+    Progress progress;
+    progress.show("running the reference interpreter");
     heddle_program* made = nullptr;
     HEDDLE_RETURN_IF_ERROR(to_status(heddle_compile(model, &options, &made)));
     const ProgramHandle program(made);
@@ -128,8 +151,39 @@ class Check : public Command {
     return want;
   }
 
+  // --tolerance NAME=RTOL[,ATOL]
+  Status read_tolerances(const heddle_model* model) {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < info_of(model).outputs; ++i)
+      names.emplace_back(output_of(model, i).name);
+    for (const std::string& text : tolerances_) {
+      const size_t equals = text.rfind('='), comma = text.find(',', equals);
+      const std::string name = text.substr(0, equals);
+      tensor::Tolerance tolerance;
+      const bool ok =
+          equals != std::string::npos &&
+          parse_real(text.substr(equals + 1, comma - equals - 1), tolerance.relative) &&
+          (comma == std::string::npos || parse_real(text.substr(comma + 1), tolerance.absolute));
+      if (!ok)
+        return user_error("--tolerance {}: wanted NAME=RTOL or NAME=RTOL,ATOL, such as y=1e-3,1e-5",
+                          text);
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        return user_error("--tolerance {}: no output is called {}; there are {}{}", text, name,
+                          fmt::join(names, ", "), did_you_mean(name, names));
+      of_outputs_[name] = tolerance;
+    }
+    return {};
+  }
+
+  static bool parse_real(const std::string& text, double& to) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), to);
+    return error == std::errc{} && end == text.data() + text.size() && to >= 0;
+  }
+
   tensor::Tolerance tolerance(const heddle_model* model, int64_t output) const {
     tensor::Tolerance tolerance;
+    if (const auto own = of_outputs_.find(output_of(model, output).name); own != of_outputs_.end())
+      return own->second;
     if (rtol_ || atol_) {
       tolerance.relative = rtol_.value_or(0);
       tolerance.absolute = atol_.value_or(0);
@@ -160,7 +214,7 @@ class Check : public Command {
       OutputCheck check = check_output(name, got[i], want[i], tolerance(model, number));
       if (tensor::is_float(want[i].type())) check.least_cosine = least_cosine();
       // The model itself may lose more than types and lengths tell.
-      if (!check.equal() && against_interp() && !rtol_ && !atol_) {
+      if (!check.equal() && against_interp() && !rtol_ && !atol_ && !of_outputs_.contains(name)) {
         if (!second) second.emplace(api::unwrap(model), bytes);
         HEDDLE_ASSIGN_OR_RETURN(check, recheck(check, i, got[i], want[i], *second));
       }
@@ -175,8 +229,9 @@ class Check : public Command {
     fmt::print("{}\n", to_string(Head{open_.model, where, unbound_, inputs.all_random,
                                       inputs_.seed_or_default()}));
     fmt::print("inputs: {}\n", inputs.description);
-    for (const std::string& note : notes_) fmt::print("note: {}\n", note);
+    print_notes(notes_);
     for (const OutputCheck& check : checks_) fmt::print("output {}\n", to_string(check));
+    if (found_) fmt::print("{}\n", to_string(*found_));
     fmt::print("{}\n", pass_ ? "PASS" : "FAIL");
   }
 
@@ -193,6 +248,7 @@ class Check : public Command {
     json["pass"] = pass_;
     json["outputs"] = ordered_json::array();
     for (const OutputCheck& check : checks_) json["outputs"].push_back(to_json(check));
+    if (found_) json["layers"] = to_json(*found_);
     return json;
   }
 
@@ -203,6 +259,10 @@ class Check : public Command {
   std::string expected_;
   NamedLiterals stored_;  // a snapshot's result
   std::optional<double> rtol_, atol_, cosine_;
+  std::vector<std::string> tolerances_;
+  std::map<std::string, tensor::Tolerance, std::less<>> of_outputs_;
+  bool layers_ = false;
+  std::optional<LayerSearch> found_;
 
   std::string where_;
   Unbound unbound_;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "output_file.h"
 #include "suggest.h"
@@ -34,19 +35,27 @@ std::optional<T> parse_all(std::string_view text) {
   return value;
 }
 
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts(1);
-  for (char c : text)
-    if (c == at)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
+// A type of numbers by our name for it, whatever others call it; other words stay.
+std::string type_word(const std::string& word) {
+  static const std::map<std::string, std::string> names = {
+      {"fp64", "f64"},          {"float64", "f64"}, {"double", "f64"},    {"fp32", "f32"},
+      {"float32", "f32"},       {"float", "f32"},   {"single", "f32"},    {"fp16", "f16"},
+      {"float16", "f16"},       {"half", "f16"},    {"bfloat16", "bf16"}, {"bfloat", "bf16"},
+      {"i8", "int8"},           {"s8", "int8"},     {"i4", "int4"},       {"s4", "int4"},
+      {"tensorfloat32", "tf32"}};
+  const auto found = names.find(lower(word));
+  return found == names.end() ? word : found->second;
+}
+
+// Whether `word` is of the kind that a choice describes: "cuda:N" of "cuda:1", "VALUE" of "1024".
+bool is_of_pattern(const std::string& pattern, const std::string& word) {
+  if (pattern == "VALUE") return parse_all<double>(word).has_value();
+  const size_t colon = pattern.find(':');
+  return colon != std::string::npos && word.size() > colon + 1 &&
+         lower(word.substr(0, colon + 1)) == pattern.substr(0, colon + 1);
 }
 
 }  // namespace
-
-std::vector<std::string> OptionInfo::spellings() const { return split(name, ','); }
 
 std::optional<int64_t> parse_bytes(std::string_view text) {
   const size_t end = text.find_first_not_of("0123456789.");
@@ -73,7 +82,9 @@ std::optional<int64_t> parse_bytes(std::string_view text) {
 struct CommandLine::State {
   State(const std::string& summary, const std::string& name) : app(summary, name) {}
   void add(CLI::Option* option, OptionInfo info, Take take = nullptr) {
-    option->group(group)->type_name(info.value);
+    option->type_name(info.value);
+    info.group = group;
+    info.rare = rare;
     options.push_back(info);
     checks.push_back({std::move(info), std::move(take)});
   }
@@ -81,7 +92,7 @@ struct CommandLine::State {
   void add_taken(const char* name, const char* value, const std::string& help, Take take) {
     CLI::Option* option =
         app.add_option_function<std::string>(name, [](const std::string&) {}, help);
-    add(option, {name, help, value, {}, false}, std::move(take));
+    add(option, {name, help, value, {}, false, {}, false}, std::move(take));
   }
 
   const Option* find(const std::string& spelling) const;
@@ -94,31 +105,31 @@ struct CommandLine::State {
 
   CLI::App app;
   std::string group = "Options";
+  bool rare = false, asked_all = false;
   std::vector<OptionInfo> options;
   std::vector<Option> checks;
-  std::vector<std::string> positionals;
+  std::vector<ArgumentInfo> positionals;
   size_t required = 0;
+  std::string examples;
   std::set<std::string> seen;
   std::shared_ptr<FileUse> files = std::make_shared<FileUse>();
 };
 
 CommandLine::CommandLine(std::string_view name, std::string_view summary)
     : state_(std::make_unique<State>(std::string(summary), "heddle " + std::string(name))) {
-  auto formatter = std::make_shared<CLI::Formatter>();
-  formatter->column_width(34);
-  state_->app.formatter(formatter);
+  state_->app.set_help_flag();  // parse() knows it
 }
 CommandLine::~CommandLine() = default;
 
 void CommandLine::argument(std::string& to, const char* name, const char* help, bool required) {
   state_->app.add_option(name, to, help)->required(required)->type_name("");
-  state_->positionals.emplace_back(name);
+  state_->positionals.push_back({name, help, required});
   state_->required += required ? 1 : 0;
 }
 
 void CommandLine::text(std::string& to, const char* name, const char* value,
                        const std::string& help) {
-  state_->add(state_->app.add_option(name, to, help), {name, help, value, {}, false});
+  state_->add(state_->app.add_option(name, to, help), {name, help, value, {}, false, {}, false});
 }
 
 void CommandLine::choice(std::string& to, const char* name, const std::vector<std::string>& choices,
@@ -129,15 +140,22 @@ void CommandLine::choice(std::string& to, const char* name, const std::vector<st
     list += (list.empty() ? "" : ", ") + word;
   }
   const Take take = [&to, choices, list, open](const std::string& given) -> std::string {
-    for (const std::string& word : choices)
-      if (lower(given) == lower(word)) return to = word, "";
-    if (open) return to = given, "";
+    for (const std::string& form : {given, type_word(given)})
+      for (const std::string& word : choices)
+        if (lower(form) == lower(word)) return to = word, "";
+    if (open && std::any_of(choices.begin(), choices.end(), [&](const std::string& pattern) {
+          return is_of_pattern(pattern, given);
+        }))
+      return to = given, "";
+    // A float model does not become one of bytes by an option.
+    const bool of_bytes = type_word(given).starts_with("int") && list.find("f16") != list.npos;
     return (choices.size() > 1 ? "wanted one of " : "wanted ") + list +
-           did_you_mean(given, choices);
+           (of_bytes ? "; heddle quantize makes a model of int8 or int4"
+                     : did_you_mean(given, choices));
   };
   CLI::Option* option =
       state_->app.add_option_function<std::string>(name, [](const std::string&) {}, help);
-  state_->add(option, {name, help, words, choices, false}, take);
+  state_->add(option, {name, help, words, choices, false, {}, false}, take);
 }
 
 void CommandLine::list(std::vector<std::string>& to, const char* name, const char* value,
@@ -145,7 +163,7 @@ void CommandLine::list(std::vector<std::string>& to, const char* name, const cha
   CLI::Option* option = state_->app.add_option(name, to, help);
   // One value each time, so that what stands after it is not swallowed.
   option->allow_extra_args(false);
-  state_->add(option, {name, help, value, {}, true});
+  state_->add(option, {name, help, value, {}, true, {}, false});
 }
 
 void CommandLine::number(std::optional<int64_t>& to, const char* name, const char* value,
@@ -180,7 +198,7 @@ void CommandLine::bytes(std::optional<int64_t>& to, const char* name, const std:
 }
 
 void CommandLine::flag(bool& to, const char* name, const std::string& help) {
-  state_->add(state_->app.add_flag(name, to, help), {name, help, "", {}, true});
+  state_->add(state_->app.add_flag(name, to, help), {name, help, "", {}, true, {}, false});
 }
 
 void CommandLine::output(OutputFile& to, const char* name, const char* value,
@@ -194,13 +212,22 @@ void CommandLine::output_folder(std::string& to, const char* name, const std::st
   state_->files->writes_folder(name, &to);
 }
 
-void CommandLine::group(const char* title) { state_->group = title; }
-
-void CommandLine::examples(const char* text) {
-  state_->app.footer(std::string("Examples:\n") + text);
+void CommandLine::group(const char* title) {
+  state_->group = title;
+  state_->rare = false;
 }
 
-std::string CommandLine::help() const { return state_->app.help(); }
+void CommandLine::rare(bool is_rare) { state_->rare = is_rare; }
+
+void CommandLine::examples(const char* text) { state_->examples = text; }
+
+DescribedCommand CommandLine::described() const {
+  const State& state = *state_;
+  return {state.app.get_name().substr(std::string_view("heddle ").size()),
+          state.app.get_description(), state.positionals, state.options, state.examples};
+}
+
+std::string CommandLine::help() const { return help_text(described(), state_->asked_all); }
 
 const std::vector<OptionInfo>& CommandLine::options() const { return state_->options; }
 
@@ -214,7 +241,7 @@ const Option* CommandLine::State::find(const std::string& spelling) const {
 }
 
 Status CommandLine::State::unknown(const std::string& spelling) const {
-  std::vector<std::string> all = {"--help"};
+  std::vector<std::string> all = {"--help", "--help-all"};
   for (const Option& option : checks)
     for (const std::string& each : option.spellings()) all.push_back(each);
   // "-level": one dash for two.
@@ -267,6 +294,10 @@ Result<bool> CommandLine::parse(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size();) {
     const std::string& word = arguments[i];
     if (word == "--help" || word == "-h") return false;
+    if (word == "--help-all") {
+      state.asked_all = true;
+      return false;
+    }
     // "-" is a file, "-4" a number.
     const bool is_option =
         word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
@@ -278,14 +309,16 @@ Result<bool> CommandLine::parse(const std::vector<std::string>& arguments) {
     HEDDLE_ASSIGN_OR_RETURN(const size_t taken, state.check_option(arguments, i));
     i += taken;
   }
+  std::string wanted;
+  for (const ArgumentInfo& each : state.positionals)
+    wanted += (wanted.empty() ? "" : " ") + each.name;
   if (given.size() > state.positionals.size())
-    return state.fault(fmt::format(
-        "unexpected argument {}: {} takes {}", given[state.positionals.size()],
-        state.app.get_name(),
-        state.positionals.empty() ? "none" : fmt::format("{}", fmt::join(state.positionals, " "))));
+    return state.fault(fmt::format("unexpected argument {}: {} takes {}",
+                                   given[state.positionals.size()], state.app.get_name(),
+                                   wanted.empty() ? "none" : wanted));
   if (given.size() < state.required)
-    return state.fault(
-        fmt::format("{}: {} is missing", state.app.get_name(), state.positionals[given.size()]));
+    return state.fault(fmt::format("{}: {} is missing", state.app.get_name(),
+                                   state.positionals[given.size()].name));
   // CLI11 takes them last first.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {

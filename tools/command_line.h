@@ -9,23 +9,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "help_text.h"
 
 namespace heddle::tools {
 
 class Command;
 class FileUse;
 class OutputFile;
-
-struct OptionInfo {  // for shell completion, and for messages
-  std::string name;  // "--json", "-o,--output"
-  std::string help;
-  std::string value;                 // what is to be given: "F"; empty: a flag
-  std::vector<std::string> choices;  // where they are a fixed set
-  bool repeated = false;             // may be given many times
-
-  bool takes_value() const { return !value.empty(); }
-  std::vector<std::string> spellings() const;  // "-o", "--output"
-};
 
 class CommandLine {
  public:
@@ -36,8 +26,9 @@ class CommandLine {
   // `to` keeps its value where the option is not given, and must outlive the command line.
   void argument(std::string& to, const char* name, const char* help, bool required = true);
   void text(std::string& to, const char* name, const char* value, const std::string& help);
-  // One of these words, in small or capital letters alike. `open`: others are the library's to
-  // judge, as those of a pattern ("cuda:1").
+  // One of these words, in small or capital letters alike, or a number type by another of its names
+  // (fp16, half: f16). `open`: some of them are patterns, "cuda:N", "VALUE" (a number); the library
+  // judges what stands in place of the capitals.
   void choice(std::string& to, const char* name, const std::vector<std::string>& choices,
               const std::string& help, bool open = false);
   void list(std::vector<std::string>& to, const char* name, const char* value,
@@ -55,9 +46,12 @@ class CommandLine {
   void output_folder(std::string& to, const char* name, const std::string& help);
   // Options that follow stand under this title in the help.
   void group(const char* title);
+  // Options that follow, up to the next group, are shown by --help-all alone.
+  void rare(bool is_rare = true);
   void examples(const char* text);  // a line each
 
-  std::string help() const;
+  std::string help() const;  // what was asked for: --help or --help-all
+  DescribedCommand described() const;
   const std::vector<OptionInfo>& options() const;
   // The files that the options name; main() prepares them before the command runs.
   const std::shared_ptr<FileUse>& files() const;

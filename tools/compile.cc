@@ -11,6 +11,7 @@
 #include "output_file.h"
 #include "report.h"
 #include "target/target.h"
+#include "terminal.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -26,9 +27,9 @@ class Compile : public Command {
   void declare(CommandLine& line) override {
     open_.declare(line);
     inputs_.declare_values(line);
-    line.output(output_, "-o,--output", "F.heddle", "where the program goes");
+    line.output(output_, "-o,--output", "F.heddle", "the file to write");
     line.choice(emit_, "--emit", {"program", "cuda"},
-                "what to write; cuda: the CUDA C++ of a GPU's kernels (program)");
+                "what to write; cuda: the kernels for a GPU as CUDA C++ (default: program)");
     compile_.declare(line);
     json_.declare(line);
     line.examples(
@@ -65,8 +66,8 @@ class Compile : public Command {
       fmt::print("{}: {}, {}{} kernels, {} launches, {} for {}\n", output_.path, bytes_text(bytes),
                  programs, info.kernels, info.launches, info.options, info.target);
       print_notes(program.get());
-      fmt::print(stderr, "import {}, compile {} (cache {})\n", ms_text(import_ms),
-                 ms_text(info.compile_ms), info.cache_warm ? "warm" : "cold");
+      tell("import {}, compile {} (cache {})", ms_text(import_ms), ms_text(info.compile_ms),
+           info.cache_warm ? "warm" : "cold");
     }
     nlohmann::ordered_json json;
     json["schema"] = 1;

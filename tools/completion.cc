@@ -5,7 +5,9 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "described.h"
 #include "manual.h"
+#include "suggest.h"
 
 namespace heddle::tools {
 namespace {
@@ -44,7 +46,7 @@ void print_bash(const std::vector<Described>& commands) {
                      command.name, name, fmt::join(option.choices, " "));
   fmt::print("  esac\n  if [[ $word == -* ]]; then\n    case $command in\n");
   for (const Described& command : commands) {
-    std::vector<std::string> options = {"--help"};
+    std::vector<std::string> options = {"--help", "--help-all"};
     for (const OptionInfo& option : command.options)
       for (const std::string& name : option.spellings()) options.push_back(name);
     fmt::print("      {}) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")) ;;\n", command.name,
@@ -106,11 +108,13 @@ class Completion : public Command {
   explicit Completion(const std::vector<std::unique_ptr<Command>>& all) : all_(all) {}
   std::string_view name() const override { return "completion"; }
   std::string_view summary() const override {
-    return "prints completion for bash, zsh or fish, or the manual page";
+    return "prints completion for a shell, or the manual page";
   }
 
   void declare(CommandLine& line) override {
-    line.argument(shell_, "SHELL", "bash, zsh or fish; man: the manual page");
+    line.argument(shell_, "SHELL",
+                  "bash, zsh or fish; man: the manual page; json: all commands and options, for "
+                  "programs");
     line.examples(
         "  source <(heddle completion bash)\n"
         "  heddle completion fish > ~/.config/fish/completions/heddle.fish\n"
@@ -118,24 +122,22 @@ class Completion : public Command {
   }
 
   Result<int> run() override {
-    // Declared anew, into nothing: this command's own options are among them.
-    std::vector<Described> commands;
-    for (const auto& command : all_) {
-      CommandLine line(command->name(), command->summary());
-      command->declare(line);
-      commands.push_back(
-          {std::string(command->name()), std::string(command->summary()), line.options()});
-    }
-    if (shell_ == "bash")
+    // Declares this command anew, too: its argument is kept.
+    const std::string shell = shell_;
+    const std::vector<Described> commands = describe(all_);
+    if (shell == "bash")
       print_bash(commands);
-    else if (shell_ == "zsh")
+    else if (shell == "zsh")
       print_zsh(commands);
-    else if (shell_ == "fish")
+    else if (shell == "fish")
       print_fish(commands);
-    else if (shell_ == "man")
+    else if (shell == "man")
       fmt::print("{}", manual_page(commands));
+    else if (shell == "json")
+      fmt::print("{}", description_json(commands));
     else
-      return user_error("completion {}: unknown shell; wanted bash, zsh or fish, or man", shell_);
+      return user_error("completion {}: unknown shell; wanted bash, zsh, fish, man or json{}",
+                        shell, did_you_mean(shell, {"bash", "zsh", "fish", "man", "json"}));
     return 0;
   }
 

@@ -110,9 +110,10 @@ class Conform : public Command {
     line.argument(folder_, "DIR", "the folder, searched recursively");
     line.group("Work");
     line.number(seed_, "--seed", "N", "seed of the random inputs (default: 0)");
-    line.real(timeout_, "--timeout", "SECONDS", "time limit for one file (60)");
-    line.real(max_work_, "--max-work", "N", "limit of scalar operations for one module (1e9)");
-    line.flag(verbose_, "--verbose", "prints one line per module, as it finishes");
+    line.real(timeout_, "--timeout", "SECONDS", "time limit for one file (default: 60)");
+    line.real(max_work_, "--max-work", "N",
+              "limit of scalar operations for one module (default: 1e9)");
+    line.flag(verbose_, "--verbose", "prints a line for each module when it is done");
     compile_.declare(line);
     json_.declare(line);
     uses_ = line.files();

@@ -48,7 +48,7 @@ class Dryrun : public Command {
   void print(const api::DryRun& run) const {
     fmt::print("{} on {} ({} cores), {}: nothing was run\n", chosen_.open.model, run.device,
                run.cores, run.options);
-    for (const std::string& note : run.notes) fmt::print("note: {}\n", note);
+    print_notes(run.notes);
     fmt::print(
         "memory: {} of {}: constants {}, prepared weights {}, inputs {}, outputs {}, temporaries "
         "{}\n",
@@ -62,7 +62,7 @@ class Dryrun : public Command {
     if (run.streams == 1)
       fmt::print("streams: 1 (more do not pay)\n");
     else
-      fmt::print("streams: {}, {} events; {} of {} dependences cross streams\n", run.streams,
+      fmt::print("streams: {}, {} events; {} of {} dependencies between streams\n", run.streams,
                  run.events, run.crossing, run.dependences);
     fmt::print("time: {} predicted{}\n", ms_text(run.ns / 1e6),
                run.streams == 1

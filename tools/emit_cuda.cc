@@ -7,6 +7,7 @@
 #include "api/gpu.h"
 #include "command_line.h"
 #include "session_options.h"
+#include "terminal.h"
 
 namespace heddle::tools {
 
@@ -53,8 +54,7 @@ Result<int> emit_cuda(const heddle_model* model, const std::string& name,
     fmt::print("{}", text);
   }
   for (const compiler::GpuKernels::Refusal& one : made.refused)
-    fmt::print(stderr, "note: {} has no GPU kernel yet ({}): {}\n", one.fusion, one.code,
-               one.reason);
+    tell("note: {} has no GPU kernel yet ({}): {}", one.fusion, one.code, one.reason);
   if (output.given() && !json.only_json())
     fmt::print("{}: {} kernels for {}\n", output.path, made.kernels.size(), choices.target);
   HEDDLE_RETURN_IF_ERROR(json.write(to_json(made)));

@@ -76,10 +76,11 @@ class Inspect : public Command {
     open_.declare(line);
     inputs_.declare_values(line);
     line.group("What to show");
-    line.flag(header_, "--header", "only a compiled program's header; the rest is not read");
+    line.flag(header_, "--header", "only the header of a compiled program; nothing else is read");
     line.flag(graph_only_, "--graph", "only the graph; nothing is compiled");
     line.flag(supported_, "--supported",
-              "ONNX: all that cannot be imported, with places and a way out; nothing is compiled");
+              "ONNX: everything that cannot be imported, where it is and what to do; nothing is "
+              "compiled");
     line.flag(buffers_, "--buffers", "every buffer with its place in memory");
     line.flag(program_text_, "--program", "the whole program as text");
     compile_.declare(line);
@@ -180,7 +181,7 @@ class Inspect : public Command {
         fmt::print("{} {}{}: {}\n", what, port.name,
                    port.alias.empty() ? "" : " (" + port.alias + ")",
                    tensor::to_string(port.shape, false));
-    for (const std::string& note : model.notes()) fmt::print("note: {}\n", note);
+    print_notes(model.notes());
     if (model.module() == nullptr) return;
     const GraphFacts facts = facts_of(*model.module());
     fmt::print("constants: {}, {}\noperators:", facts.constants, bytes_text(facts.constant_bytes));
@@ -224,7 +225,7 @@ class Inspect : public Command {
         bytes_text(facts.output_bytes), bytes_text(facts.temporary_bytes),
         facts.temporary_optimal ? "optimal, " : "", bytes_text(facts.temporary_lower_bound_bytes),
         bytes_text(facts.temporary_pool_peak_bytes), bytes_text(facts.temporary_unshared_bytes));
-    for (const std::string& note : program.notes()) fmt::print("note: {}\n", note);
+    print_notes(program.notes());
     if (buffers_) print_buffers(*compiled);
     if (program_text_) fmt::print("{}", program::to_string(*compiled));
   }

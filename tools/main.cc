@@ -13,6 +13,7 @@
 #include "api/heddle.h"
 #include "command_line.h"
 #include "commands.h"
+#include "described.h"
 #include "output_file.h"
 #include "suggest.h"
 #include "terminal.h"
@@ -52,8 +53,9 @@ std::string main_help(const Commands& all) {
   for (const auto& command : all)
     text += fmt::format("  {:<12}{}\n", command->name(), command->summary());
   text +=
-      "\nheddle COMMAND --help lists the options of a command; heddle --version prints the "
-      "version.\nA model is recognised by its content: ONNX, HLO text, or a compiled program "
+      "\nheddle COMMAND --help lists the options of a command that are used most, --help-all lists "
+      "all.\nheddle --help-all does so for every command; heddle --version prints the version.\n"
+      "A model is recognised by its content: ONNX, HLO, StableHLO or a compiled program "
       "(.heddle).\n\nExamples:\n  heddle run model.onnx\n  heddle bench model.onnx --vs "
       "onnxruntime --threads 2\n  heddle check model.onnx --dim batch=4\n  heddle compile "
       "model.onnx -o model.heddle && heddle run model.heddle\n";
@@ -70,7 +72,7 @@ Result<Command*> find_command(const Commands& all, const std::string& name) {
   }
   if (name.starts_with("-"))
     return user_error("heddle {}: unknown option{}; see heddle --help", name,
-                      did_you_mean(name, {"--help", "--version"}));
+                      did_you_mean(name, {"--help", "--help-all", "--version"}));
   return user_error("heddle {}: unknown command{}; available: {}", name, did_you_mean(name, words),
                     names);
 }
@@ -83,6 +85,11 @@ Result<int> run_command(const std::vector<std::string>& arguments) {
     fmt::print("{}", main_help(all));
     return 0;
   }
+  if (name == "--help-all") {
+    fmt::print("{}", main_help(all));
+    for (const DescribedCommand& each : describe(all)) fmt::print("\n{}", help_text(each, true));
+    return 0;
+  }
   if (name == "--version") {
     fmt::print("heddle {}.{}.{}\n", HEDDLE_VERSION_MAJOR, HEDDLE_VERSION_MINOR,
                HEDDLE_VERSION_PATCH);
@@ -90,12 +97,14 @@ Result<int> run_command(const std::vector<std::string>& arguments) {
   }
   HEDDLE_ASSIGN_OR_RETURN(Command * command, find_command(all, name));
   CommandLine line(command->name(), command->summary());
-  command->declare(line);
+  MessageChoices messages;
+  declare_with_common(*command, line, messages);
   HEDDLE_ASSIGN_OR_RETURN(const bool go_on, line.parse({arguments.begin() + 1, arguments.end()}));
   if (!go_on) {
     fmt::print("{}", line.help());
     return 0;
   }
+  HEDDLE_RETURN_IF_ERROR(messages.apply());
   HEDDLE_RETURN_IF_ERROR(line.files()->prepare());
   return command->run();
 }

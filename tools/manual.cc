@@ -38,6 +38,8 @@ std::string option_text(const OptionInfo& option) {
 std::string command_text(const DescribedCommand& command) {
   std::string text =
       fmt::format(".SS heddle {}\n{}.\n", plain(command.name), plain(command.summary));
+  for (const ArgumentInfo& each : command.arguments)
+    text += fmt::format(".TP\n\\fI{}\\fR\n{}\n", plain(each.name), plain(each.help));
   for (const OptionInfo& option : command.options)
     if (!option.spellings().empty() && option.spellings().front().starts_with('-'))
       text += option_text(option);
@@ -67,6 +69,10 @@ std::string manual_page(const std::vector<DescribedCommand>& commands) {
          ".TP\n.B HEDDLE_CACHE\nThe folder of compiled code, or \"off\".\n"
          ".TP\n.B HEDDLE_CODE_GENERATOR\nThe file libheddle\\-llvm.so, where it is not beside the "
          "command or in ../lib/heddle.\n"
+         ".TP\n.B HEDDLE_ISA\nThe most to compile for: portable, avx2 or avx512.\n"
+         ".TP\n.B HEDDLE_PEER_PYTHON\nThe Python that runs the peers of heddle bench \\-\\-vs.\n"
+         ".TP\n.B HEDDLE_ONEDNN\nThe file of oneDNN, or \"off\".\n"
+         ".TP\n.B HEDDLE_CUDA_DRIVER, HEDDLE_NVRTC\nThe files of NVIDIA's driver and compiler.\n"
          ".SH FILES\n.TP\n.I ~/.cache/heddle\nCompiled code and tuning records.\n";
 }
 

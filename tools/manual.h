@@ -4,14 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "command_line.h"
+#include "help_text.h"
 
 namespace heddle::tools {
-
-struct DescribedCommand {
-  std::string name, summary;
-  std::vector<OptionInfo> options;
-};
 
 // In roff, for man(1).
 std::string manual_page(const std::vector<DescribedCommand>& commands);

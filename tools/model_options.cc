@@ -1,13 +1,14 @@
 #include "model_options.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstdio>
 #include <deque>
 
 #include "command_line.h"
+#include "known_names.h"
 #include "output_file.h"
+#include "terminal.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -79,21 +80,25 @@ Result<std::pair<std::string, std::vector<int64_t>>> parse_shape_choice(const st
 }
 
 void OpenChoices::declare(CommandLine& line) {
-  line.argument(model, "MODEL", "ONNX, HLO text or a compiled program, recognised by its content");
+  line.argument(model, "MODEL",
+                "ONNX, HLO, StableHLO or a compiled program, recognised by its content");
   line.group("Model");
-  line.list(dims, "--dim", "NAME=N[<=MOST]",
-            "binds a dynamic dimension (default: what the inputs have, or 1). With MOST: a few "
-            "programs serve any extent up to MOST. run and bench: NAME=1..512[:STEP] runs at each "
-            "of these extents");
-  line.list(shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an input");
+  line.list(
+      dims, "--dim", "NAME=N[<=MOST]",
+      "sets a dynamic dimension (default: what the inputs have, or 1); with <=MOST a few "
+      "programs serve every extent up to MOST; run and bench: NAME=1..512[:STEP] runs at each "
+      "of these extents");
+  line.list(shapes, "--shape", "NAME=1x3x8", "sets all dimensions of an input");
+  line.rare();
   line.list(fixed, "--fix", "NAME",
-            "makes the value given for an input part of the model (for a program in a file)");
-  line.text(module, "--module", "NAME", "which module, of a text file that holds several");
+            "makes the value that is given for an input a constant of the model");
+  line.text(module, "--module", "NAME", "which module, if a text file holds several");
   line.flag(random_constants, "--random-constants",
-            "invents the values of constants that HLO text elides: {...}");
-  line.choice(kv_cache, "--kv-cache", {"f32", "bf16", "int8"},
-              "caches of keys and values as inputs and outputs: int8 with a scale for each row, "
-              "NAME.scale (f32)");
+            "random values for constants that HLO text leaves out: {...}");
+  line.choice(
+      kv_cache, "--kv-cache", {"f32", "bf16", "int8"},
+      "type of the caches of keys and values that are inputs and outputs of a decoder; int8 "
+      "adds a scale for each row as NAME.scale (default: as in the model)");
   files_ = line.files();
   files_->reads([this](const FileUse::Add& add) { add("MODEL", model); });
 }
@@ -215,6 +220,13 @@ std::vector<std::string> divided(std::string_view words) {
   return all;
 }
 
+// Those that --help leaves to --help-all.
+bool is_rare(std::string_view field) {
+  constexpr std::string_view kUsual[] = {"device",    "target",  "level", "numerics",
+                                         "precision", "threads", "amp",   "cache"};
+  return std::find(std::begin(kUsual), std::end(kUsual), field) == std::end(kUsual);
+}
+
 void declare_number(CommandLine& line, std::optional<int64_t>& to, const std::string& flag,
                     const char* value, const char* help) {
   if (std::string_view(value) == "BYTES")
@@ -228,18 +240,25 @@ void declare_number(CommandLine& line, std::optional<int64_t>& to, const std::st
 void CompileChoices::declare(CommandLine& line, std::string_view but) {
   line.group("Compilation");
 #define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
+  line.rare(is_rare(#field));                                \
   line.choice(field, flag_of(#field).c_str(), divided(words), help);
 #define HEDDLE_OPEN(part, field, plain, words, help) \
+  line.rare(is_rare(#field));                        \
   line.choice(field, flag_of(#field).c_str(), divided(words), help, /*open=*/true);
 #define HEDDLE_TEXT(part, Type, field, plain, value, help) \
+  line.rare(is_rare(#field));                              \
   if (but != #field) line.text(field, flag_of(#field).c_str(), value, help);
 #define HEDDLE_NUMBER(part, Type, field, C, plain, least, most, value, help) \
+  line.rare(is_rare(#field));                                                \
   declare_number(line, field, flag_of(#field), value, help);
-#define HEDDLE_FOLDER(part, field, help) line.output_folder(field, flag_of(#field).c_str(), help);
+#define HEDDLE_FOLDER(part, field, help) \
+  line.rare(is_rare(#field));            \
+  line.output_folder(field, flag_of(#field).c_str(), help);
 #include "compiler/options.def"
+  line.rare();
   line.text(
       stop_after, "--stop-after", "POINT",
-      "prints the result of import, a pass, optimize, fuse, schedule, stitch or plan, and stops");
+      "prints the result of import, optimize, fuse, schedule, stitch, plan or a pass, and stops");
   line.files()->reads([this](const FileUse::Add& add) {
     add("--target", target);
     add("--ranges", ranges);
@@ -250,16 +269,6 @@ void CompileChoices::declare(CommandLine& line, std::string_view but) {
 }
 
 namespace {
-
-// A type by what other tools call it, too.
-const char* float_type(const std::string& word) {
-  std::string lower = word;
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (lower == "f32" || lower == "fp32" || lower == "float32") return "f32";
-  if (lower == "f16" || lower == "fp16" || lower == "float16" || lower == "half") return "f16";
-  if (lower == "bf16" || lower == "bfloat16") return "bf16";
-  return word.c_str();
-}
 
 Status check_number(const std::string& flag, std::optional<int64_t> number, bool any,
                     int64_t most) {
@@ -288,6 +297,9 @@ void add_words(std::vector<std::string>& words, const std::string& flag,
 }  // namespace
 
 Result<heddle_compile_options> CompileChoices::options() const {
+  HEDDLE_RETURN_IF_ERROR(check_target(target));
+  HEDDLE_RETURN_IF_ERROR(check_disabled(disable));
+  HEDDLE_RETURN_IF_ERROR(check_stop(stop_after));
   auto options = sized<heddle_compile_options>();
 #define HEDDLE_CHOICE(part, Type, field, ...) options.field = c_member(field);
 #define HEDDLE_TEXT(part, Type, field, ...) options.field = c_member(field);
@@ -298,7 +310,6 @@ Result<heddle_compile_options> CompileChoices::options() const {
       check_number(flag_of(#field), field, std::string_view(value).ends_with("|any"), most)); \
   options.field = c_member<C>(field);
 #include "compiler/options.def"
-  options.precision = float_type(precision);
   return options;
 }
 
@@ -341,16 +352,32 @@ bool asks_for_another(const CompileChoices& choices) {
   return asks;
 }
 
+// Where the progress of a compilation is shown. Programs keep the function for what they compile in
+// later runs; nothing is shown then.
+Progress* compile_progress = nullptr;
+
+int32_t show_step(const heddle_compile_progress* at, void* /*context*/) {
+  constexpr double kFirstSeconds = 0.5;
+  if (compile_progress != nullptr && at->seconds >= kFirstSeconds)
+    compile_progress->show(
+        fmt::format("{} compiling: {}", Progress::bar(at->done, at->steps), at->step));
+  return 0;
+}
+
 }  // namespace
 
 Result<ProgramHandle> CompileChoices::compile(heddle_model* model, bool consume) const {
   HEDDLE_ASSIGN_OR_RETURN(heddle_compile_options wanted, options());
   if (asks_for_another(*this) && info_of(model).is_program)
-    fmt::print(stderr,
-               "note: a compiled program stays as it was compiled; only --threads has an effect\n");
+    tell("note: a compiled program stays as it was compiled; only --threads has an effect");
   wanted.consume_model = consume;
+  Progress progress;
+  wanted.progress = background ? nullptr : show_step;  // nullptr: another thread compiles
+  compile_progress = &progress;
   heddle_program* program = nullptr;
-  HEDDLE_RETURN_IF_ERROR(to_status(heddle_compile(model, &wanted, &program)));
+  const Status compiled = to_status(heddle_compile(model, &wanted, &program));
+  compile_progress = nullptr;
+  HEDDLE_RETURN_IF_ERROR(compiled);
   return ProgramHandle(program);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cctype>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "api/session.h"
@@ -20,12 +21,15 @@
 #include "import/mapped_file.h"
 #include "import/onnx.h"
 #include "import/stablehlo.h"
+#include "known_names.h"
 #include "model_options.h"
 #include "opt/pipeline.h"
 #include "opt_kernel.h"
 #include "output_file.h"
 #include "pass/run.h"
+#include "report.h"
 #include "target/target.h"
+#include "terminal.h"
 
 namespace heddle::tools {
 namespace {
@@ -93,26 +97,28 @@ class Opt : public Command {
     line.flag(times_, "--times",
               "prints the time, runs and changes of each pass to standard error");
     line.output_folder(dump_, "--dump", "writes the module after each pass that changed it");
-    line.text(
-        target_, "--target", "NAME",
-        "target of the passes that fuse (this machine) or of kernel passes (the kernel's own)");
+    line.text(target_, "--target", "NAME",
+              "target of passes (default: this machine; for kernels, the kernel's own)");
     line.text(library_, "--library", "NAME",
-              "the library that call_libraries uses, or auto (none)");
+              "the library that the pass call_libraries uses, or auto (default: none)");
     line.group("Kernels (text that begins with heddle.kernel)");
-    line.number(lanes_, "--lanes", "N", "threads that share a task on a GPU (those of its loops)");
+    line.number(lanes_, "--lanes", "N",
+                "threads that share a task on a GPU (default: those of its loops)");
     line.text(trim_, "--trim", "TEXT",
               "dynamic dimensions for the pass trim, such as: extent in1 bound 64; in0 8; out0 8");
     line.group("Input and output");
-    line.list(open_.dims, "--dim", "NAME=N", "binds a dynamic dimension of an ONNX model");
-    line.list(open_.shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an ONNX input");
-    line.text(open_.module, "--module", "NAME", "only this module of a file of several");
+    line.list(open_.dims, "--dim", "NAME=N", "sets a dynamic dimension of an ONNX model");
+    line.list(open_.shapes, "--shape", "NAME=1x3x8", "sets all dimensions of an ONNX input");
+    line.text(open_.module, "--module", "NAME", "only this module, if the file holds several");
     line.choice(
         emit_, "--emit", kEmitted,
         "what is written: text of HLO or StableHLO, an HLO proto as XLA's tools read it, or "
-        "an ONNX model to be seen (hlo)");
-    line.output(output_, "-o,--output", "F", "where it goes, constants in full (standard output)");
+        "an ONNX model for viewers (default: hlo)");
+    line.output(output_, "-o,--output", "F",
+                "the file to write, with all constants in full (default: standard output)");
     line.number(max_elems_, "--max-constant", "N",
-                "larger constants print as {...} (never; for ONNX 1024)");
+                "larger constants print as {...} (default: none; for ONNX 1024)");
+    json_.declare(line);
     line.examples(
         "  heddle opt model.hlo                          reads, verifies and prints\n"
         "  heddle opt model.hlo --passes=algebraic,dce\n"
@@ -125,18 +131,11 @@ class Opt : public Command {
   }
 
   Result<int> run() override {
-    if (list_) {
-      for (const compiler::Stage& stage : compiler::module_pass_stages()) {
-        fmt::print("{}:\n", stage.name);
-        for (const compiler::ModulePass& pass : stage.passes)
-          fmt::print("{:<24} {}{}{}\n", pass.name, pass.summary, pass.required ? " (required)" : "",
-                     pass.rounds ? " (changes rounding)" : "");
-        fmt::print("\n");
-      }
-      fmt::print("Of kernels:\n{}", list_kernel_passes());
-      return 0;
-    }
+    if (list_) return list();
     if (open_.model.empty()) return user_error("opt: which file? See heddle opt --help");
+    HEDDLE_RETURN_IF_ERROR(check_target(target_));
+    HEDDLE_RETURN_IF_ERROR(check_disabled(disable_));
+    if (passes_.find('"') == std::string::npos) HEDDLE_RETURN_IF_ERROR(check_passes(passes_));
     HEDDLE_ASSIGN_OR_RETURN(const auto file, import::MappedFile::open(open_.model));
     if (is_kernel_text(file->bytes())) return optimize_kernel(file->bytes());
     const bool to_terminal = !output_.given() || output_.is_standard_output();
@@ -147,37 +146,70 @@ class Opt : public Command {
       return user_error("--emit {}: {} holds {} modules; choose one with --module", emit_,
                         open_.model, modules.size());
     std::string all;
+    told_["modules"] = modules.size();
     for (const auto& module : modules) {
       if (Status verified = hlo::verify(*module); !verified)
         return error_in(open_.model + ": " + module->name(), verified.error());
       HEDDLE_ASSIGN_OR_RETURN(const std::string made, optimize(*module));
       if (!all.empty()) all += "\n// -----\n\n";
       all += made;
+      told_["instructions"] = told_.value("instructions", int64_t{0}) + instructions_of(*module);
     }
-    if (output_.given()) {
-      HEDDLE_RETURN_IF_ERROR(output_.write(all));
-    } else {
-      std::fwrite(all.data(), 1, all.size(), stdout);
-    }
-    return 0;
+    return finish(all);
   }
 
  private:
-  Result<int> optimize_kernel(std::string_view text) const {
+  Result<int> list() const {
+    auto available = nlohmann::ordered_json::array();
+    for (const compiler::Stage& stage : compiler::module_pass_stages()) {
+      if (!json_.only_json()) fmt::print("{}:\n", stage.name);
+      for (const compiler::ModulePass& pass : stage.passes) {
+        available.push_back({{"name", pass.name},
+                             {"stage", stage.name},
+                             {"summary", pass.summary},
+                             {"required", pass.required},
+                             {"rounds", pass.rounds}});
+        if (json_.only_json()) continue;
+        fmt::print("{:<24} {}{}{}\n", pass.name, pass.summary, pass.required ? " (required)" : "",
+                   pass.rounds ? " (changes rounding)" : "");
+      }
+      if (!json_.only_json()) fmt::print("\n");
+    }
+    if (!json_.only_json()) fmt::print("Of kernels:\n{}", list_kernel_passes());
+    HEDDLE_RETURN_IF_ERROR(json_.write({{"schema", 1}, {"available", std::move(available)}}));
+    return 0;
+  }
+
+  static int64_t instructions_of(const hlo::Module& module) {
+    int64_t count = 0;
+    for (const auto& computation : module.computations())
+      count += static_cast<int64_t>(computation->instrs().size());
+    return count;
+  }
+
+  // Writes the result, and what is told of it.
+  Result<int> finish(const std::string& text) {
+    if (output_.given()) {
+      HEDDLE_RETURN_IF_ERROR(output_.write(text));
+    } else if (!json_.only_json()) {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+    }
+    nlohmann::ordered_json json = {{"schema", 1}, {"model", open_.model}, {"output", output_.path}};
+    json.update(told_);
+    HEDDLE_RETURN_IF_ERROR(json_.write(json));
+    return 0;
+  }
+
+  Result<int> optimize_kernel(std::string_view text) {
     pass::RunReport report;
     HEDDLE_ASSIGN_OR_RETURN(
         const std::string made,
         run_kernel_passes(open_.model, text, passes_, target_, static_cast<int>(lanes_.value_or(0)),
                           trim_, run_options(), &report));
     if (emit_ != "hlo") return user_error("--emit {}: a kernel is no module", emit_);
-    if (output_.given()) {
-      HEDDLE_RETURN_IF_ERROR(output_.write(made));
-    } else {
-      std::fputs(made.c_str(), stdout);
-    }
     note(report.notes);
-    print_times(report);
-    return 0;
+    take(report);
+    return finish(made);
   }
 
   Result<Modules> read() {
@@ -252,7 +284,7 @@ class Opt : public Command {
   }
 
   // The module's text behind its passes, with the covers that are open then.
-  Result<std::string> optimize(hlo::Module& module) const {
+  Result<std::string> optimize(hlo::Module& module) {
     Result<target::Target> target = target::find_target(target_.empty() ? "host" : target_);
     if (!target) return error_in("--target", target.error());
     compiler::Context context;
@@ -263,7 +295,7 @@ class Opt : public Command {
         compiler::run(covers, with_pipelines(passes_, *target), context, run_options());
     if (!report) return error_in(open_.model + ": " + module.name(), report.error());
     note(report->notes);
-    print_times(*report);
+    take(*report);
     if (emit_ == "hlo") return fuse::to_string(covers, max_elems_.value_or(-1));
     std::vector<std::string> notes;
     Result<std::string> made = emit(module, emit_, &notes);
@@ -272,11 +304,22 @@ class Opt : public Command {
     return made;
   }
 
-  static void note(const std::vector<std::string>& notes) {
-    for (const std::string& each : notes) fmt::print(stderr, "note: {}\n", each);
+  void note(const std::vector<std::string>& notes) {
+    for (const std::string& each : notes) {
+      tell("note: {}", each);
+      told_["notes"].push_back(each);
+    }
   }
 
-  void print_times(const pass::RunReport& report) const {
+  // What ran, for --json and --times.
+  void take(const pass::RunReport& report) {
+    for (const auto& record : report.passes)
+      told_["passes"].push_back({{"name", record.pass},
+                                 {"runs", record.runs},
+                                 {"changes", record.changes},
+                                 {"ms", static_cast<double>(record.time_ns) / 1e6}});
+    for (const auto& [rewrite, count] : report.rewrites)
+      told_["rewrites"][rewrite] = told_["rewrites"].value(rewrite, int64_t{0}) + count;
     if (!times_) return;
     for (const auto& record : report.passes)
       fmt::print(stderr, "{:<24} {:>6} runs {:>6} changes {:>10.3f} ms\n", record.pass, record.runs,
@@ -286,6 +329,12 @@ class Opt : public Command {
   }
 
   OpenChoices open_;
+  JsonChoice json_;
+  nlohmann::ordered_json told_ = {{"modules", 1},
+                                  {"instructions", 0},
+                                  {"passes", nlohmann::ordered_json::array()},
+                                  {"rewrites", nlohmann::ordered_json::object()},
+                                  {"notes", nlohmann::ordered_json::array()}};
   std::string emit_ = "hlo";
   OutputFile output_;
   std::string passes_, stop_after_, disable_, dump_, target_, library_, trim_;

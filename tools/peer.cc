@@ -10,9 +10,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 
 #include <fmt/ranges.h>
+
+#include "suggest.h"
 
 extern char** environ;
 
@@ -22,7 +25,7 @@ extern const char* const kPeerProgram;  // peer.py
 
 namespace {
 
-constexpr const char* kKinds[] = {"onnxruntime", "openvino"};  // PEERS of peer.py
+constexpr const char* kKinds[] = {"onnxruntime", "openvino", "xla"};  // PEERS of peer.py
 constexpr int kAnswerSeconds = 1800;  // a peer that says nothing for so long is given up
 
 void close_if_open(int& file) {
@@ -42,7 +45,12 @@ std::string Peer::python(const std::string& chosen) {
 Status Peer::check_kind(const std::string& kind) {
   for (const char* known : kKinds)
     if (kind == known) return {};
-  return user_error("--vs {}: no such peer; available: {}", kind, fmt::join(kKinds, ", "));
+  return user_error("--vs {}: no such peer; available: {}{}", kind, fmt::join(kKinds, ", "),
+                    did_you_mean(kind, {std::begin(kKinds), std::end(kKinds)}));
+}
+
+bool Peer::reads(const std::string& kind, std::string_view format) {
+  return format == "ONNX" || (kind == "xla" && format != "compiled program");
 }
 
 Result<std::unique_ptr<Peer>> Peer::start(const Setup& setup) {
@@ -81,13 +89,16 @@ Status Peer::spawn(const Setup& setup) {
   sigaddset(&defaults, SIGPIPE);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  std::error_code error;  // only `xla` needs it
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   std::vector<std::string> words = {setup.python,
                                     "-c",
                                     kPeerProgram,
                                     setup.kind,
                                     setup.model,
                                     setup.inputs,
-                                    std::to_string(setup.threads)};
+                                    std::to_string(setup.threads),
+                                    self};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

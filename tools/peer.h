@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -15,7 +16,7 @@ namespace heddle::tools {
 class Peer {
  public:
   struct Setup {
-    std::string kind;           // "onnxruntime", "openvino"
+    std::string kind;           // "onnxruntime", "openvino", "xla"
     std::string python;         // command
     std::string model, inputs;  // files
     int threads = 1;
@@ -33,6 +34,8 @@ class Peer {
   // --peer-python, else HEDDLE_PEER_PYTHON, else python3.
   static std::string python(const std::string& chosen);
   static Status check_kind(const std::string& kind);  // error: lists the known ones
+  // Whether it reads models of this format (heddle_model_info::format).
+  static bool reads(const std::string& kind, std::string_view format);
 
  private:
   Peer() = default;

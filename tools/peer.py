@@ -1,6 +1,6 @@
 """Runs a peer for `heddle bench --vs`, in a Python of the user's:
 
-    python3 -c <this> PEER MODEL INPUTS.npz THREADS
+    python3 -c <this> PEER MODEL INPUTS.npz THREADS HEDDLE
 
 Answers one line each on what was standard output at the start: first "ready NAME VERSION" or
 "error TEXT", then for every line "run N" that comes in the nanoseconds of N runs. Buffers are bound
@@ -13,7 +13,8 @@ import time
 
 
 class OnnxRuntime:
-    def __init__(self, model, inputs, threads):
+    def __init__(self, model, inputs, threads, heddle):
+        del heddle
         import numpy as np
         import onnxruntime as ort
         self.name = "onnxruntime " + ort.__version__
@@ -44,7 +45,8 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    def __init__(self, model, inputs, threads):
+    def __init__(self, model, inputs, threads, heddle):
+        del heddle
         import numpy as np
         import openvino as ov
         self.name = "openvino " + ov.__version__.split("-")[0]
@@ -63,14 +65,54 @@ class OpenVino:
         self.request.infer()
 
 
-PEERS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}
+class Xla:
+    """XLA for the processor, as JAX brings it, on the model as StableHLO, which `heddle opt` writes."""
+
+    def __init__(self, model, inputs, threads, heddle):
+        # XLA has a thread for each core that it may use.
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+        os.environ["JAX_PLATFORMS"] = "cpu"
+        import jax
+        from jax._src.lib import xla_client
+        jax.config.update("jax_enable_x64", True)
+        self.name = "xla of jax " + jax.__version__
+        device = jax.devices("cpu")[0]
+        text = self.stablehlo(heddle, model, inputs)
+        try:
+            from jax._src.lib import _jax
+            self.program = device.client.compile_and_load(
+                text, _jax.DeviceList((device,)), xla_client.CompileOptions())
+        except (AttributeError, ImportError, TypeError):  # older ones
+            self.program = device.client.compile(text, xla_client.CompileOptions())
+        self.values = [jax.device_put(value, device) for value in inputs.values()]
+
+    @staticmethod
+    def stablehlo(heddle, model, inputs):
+        import subprocess
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.mlir")
+            shapes = [f"--shape={name}=" + "x".join(map(str, value.shape)) for name, value in inputs.items()]
+            done = subprocess.run([heddle, "opt", model, "--emit", "stablehlo", "-o", path, *shapes],
+                                  capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise ValueError(done.stderr.strip().splitlines()[-1])
+            with open(path, "rb") as file:
+                return file.read()
+
+    def run(self):
+        for value in self.program.execute(self.values):
+            value.block_until_ready()
 
 
-def make(peer, model, path, threads):
+PEERS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "xla": Xla}
+
+
+def make(peer, model, path, threads, heddle):
     import numpy as np
     with np.load(path) as archive:
         inputs = {name: archive[name] for name in archive.files}
-    return PEERS[peer](model, inputs, threads)
+    return PEERS[peer](model, inputs, threads, heddle)
 
 
 def fall_asleep():
@@ -83,12 +125,12 @@ def fall_asleep():
 
 
 def main():
-    peer, model, path, threads = sys.argv[1:5]
+    peer, model, path, threads, heddle = sys.argv[1:6]
     # What libraries print must not get between the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     try:
-        made = make(peer, model, path, int(threads))
+        made = make(peer, model, path, int(threads), heddle)
         made.run()
     except ImportError as error:
         print(f"error {sys.executable} cannot import what {peer} needs ({error}); install it, or "

@@ -17,6 +17,7 @@
 #include "program/nodes_text.h"
 #include "report.h"
 #include "statistics.h"
+#include "terminal.h"
 #include "value_profile.h"
 #include "values.h"
 
@@ -51,10 +52,12 @@ class Profile : public Command {
     open_.declare(line);
     inputs_.declare(line);
     line.group("Measuring");
-    line.number(runs_, "--iterations", "N", "number of timed runs (20)");
-    line.flag(commands_, "--commands", "one line per command, in order, instead of one per kernel");
+    line.number(runs_, "--iterations", "N", "number of timed runs (default: 20)");
+    line.flag(commands_, "--commands",
+              "a line for each command, in order, instead of one for each kernel");
     line.flag(breakdown_, "--breakdown",
-              "totals of host, products, memory, copies and the whole run, instead of kernels");
+              "five totals instead of kernels: host, products, memory-bound kernels, copies, the "
+              "whole run");
     line.output(trace_, "--trace", "F.json", "also writes a trace for Perfetto");
     values_.declare(line);
     compile_.declare(line, "ranges");  // here they are written
@@ -206,7 +209,7 @@ class Profile : public Command {
           "roofs: {:.0f} GFLOP/s and {:.1f} GB/s, the highest seen here, above those of target {}; "
           "heddle calibrate measures this machine's\n",
           roofs.flops_per_ns, roofs.bytes_per_ns, info.target);
-    if (trace_.given()) fmt::print(stderr, "trace: {}\n", trace_.path);
+    if (trace_.given()) tell("trace: {}", trace_.path);
   }
 
   ordered_json json(const heddle_program_info& info, const std::vector<Row>& rows) const {

@@ -40,41 +40,45 @@ class Quantize : public Command {
     line.group("Quantisation");
     line.output(out_, "-o,--output", "F.onnx", "the quantised model (ONNX)");
     line.choice(weights_, "--weights", {"int8", "int4"},
-                "int8: weights and activations; int4: weights alone, in blocks (int8)");
+                "int8: weights and activations; int4: weights alone, in blocks (default: int8)");
     line.text(calib_, "--calib", "DIR|F.npz",
               "the calibration set: npz files, one a sample; or one file whose arrays hold many "
               "samples along their first dimension (default: random values)");
     line.choice(method_, "--method", {"mse", "minmax", "percentile", "kl"},
-                "how ranges of activations are chosen (mse)");
-    line.real(percentile_, "--percentile", "P", "of --method percentile (99.999)");
+                "how ranges of activations are chosen (default: mse)");
+    line.real(percentile_, "--percentile", "P", "of --method percentile (default: 99.999)");
     line.flag(asymmetric_, "--asymmetric",
-              "activations that may be negative as u8 with a zero point, not as s8");
+              "stores activations that may be negative as u8 with a zero point instead of s8");
     line.flag(
         unsigned_, "--unsigned",
-        "symmetric activations as u8 with zero point 128: ONNX Runtime multiplies them faster "
-        "on x86");
-    line.flag(float_outputs_, "--float-outputs",
-              "what MatMul and Gemm give stays float: nearer, but ONNX Runtime then multiplies "
-              "floats");
-    line.number(block_, "--block", "N", "weights that share a scale, of int4 (32)");
+        "stores symmetric activations as u8 with zero point 128, which ONNX Runtime multiplies "
+        "faster on x86");
+    line.flag(
+        float_outputs_, "--float-outputs",
+        "keeps the results of MatMul and Gemm as floats: more accurate, but ONNX Runtime then "
+        "multiplies floats");
+    line.number(block_, "--block", "N", "int4: how many weights share a scale (default: 32)");
     line.flag(
         gptq_, "--gptq",
-        "int4: what rounding a weight loses is taken over by others (GPTQ), by the inputs that "
-        "the calibration set shows");
+        "int4: other weights make up for what rounding one loses (GPTQ), by the inputs in the "
+        "calibration set");
     line.flag(apart_, "--external-data",
-              "weights in F.onnx.data beside the model, as they are anyway from 1.5 GiB on");
+              "puts weights into F.onnx.data beside the model (always done from 1.5 GiB on)");
     line.list(keep_, "--keep", "NAME", "a node that stays float");
     line.flag(plain_, "--no-adjust",
-              "without equalisation, smoothing (but by --smooth) and bias correction");
+              "no equalisation, no bias correction, and smoothing only with --smooth");
     line.text(smooth_, "--smooth", "auto|off|A",
               "int8: activations with a few large channels are divided by max|x|^A / max|w|^(1-A), "
-              "where that is predicted to help (auto: the best A of 0.25, 0.5, 0.75)");
+              "where that is predicted to help (default: auto, the best A of 0.25, 0.5 and 0.75)");
     line.real(cosine_, "--cosine", "X",
-              "layers stay float, the worst first, until the outputs are that near (0.98)");
+              "keeps layers as floats, the worst first, until the outputs are this similar "
+              "(default: 0.98)");
     line.output(statistics_, "--statistics", "F",
-                "keeps what was seen of the calibration set; the same command goes on from it");
-    line.output(html_, "--html", "F.html", "a page: layers and what they lose, ranges, agreement");
-    line.number(seed_, "--seed", "N", "seed of random inputs (0)");
+                "a file that keeps what was seen of the calibration set, so that the same command "
+                "can go on");
+    line.output(html_, "--html", "F.html",
+                "also writes a page: what each layer loses, ranges, agreement");
+    line.number(seed_, "--seed", "N", "seed of random inputs (default: 0)");
     line.files()->reads([this](const FileUse::Add& add) {
       if (calib_.ends_with(".npz")) add("--calib", calib_);
     });
@@ -96,9 +100,8 @@ class Quantize : public Command {
         runs_, CalibrationRuns::open(
                    {open_, calib_, seed_.value_or(0), out_.target() + ".part.onnx", is_apart()}));
     if (runs_.samples().is_random())
-      notes_.push_back(
-          fmt::format("no --calib: {} random samples, whose ranges need not be those of real ones",
-                      runs_.count()));
+      notes_.push_back(fmt::format(
+          "no --calib: {} random samples; real inputs may have other ranges", runs_.count()));
     HEDDLE_RETURN_IF_ERROR(prepare(&model));
     HEDDLE_ASSIGN_OR_RETURN(found_, search(how_to_search(), &model, &plan_.chosen));
     notes_.insert(notes_.end(), found_.notes.begin(), found_.notes.end());

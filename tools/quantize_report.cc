@@ -58,7 +58,7 @@ ordered_json to_json(const ReportedLayer& from) {
 void print(const QuantizeReport& report) {
   fmt::print("{}: {} layers, {} samples, {:.1f} s\n", report.model, report.layers.size(),
              report.samples, report.seconds);
-  for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
+  print_notes(report.notes);
   fmt::print("{:>10} {:>10} {:>9} {:>9} {:>10} {:>10}\n", "bytes", "before", "weights", "input",
              "time", "before");
   for (const ReportedLayer& layer : report.layers)
@@ -66,22 +66,25 @@ void print(const QuantizeReport& report) {
                bytes_text(layer.float_bytes), decibels_text(layer.weights_sqnr),
                decibels_text(layer.input_sqnr), ms_text(layer.time.ms), ms_text(layer.time.f32_ms),
                layer.op, layer.name, state_of(layer));
-  fmt::print("{:>52} {:>10}  what is of no layer\n", ms_text(report.others.ms),
+  fmt::print("{:>52} {:>10}  everything else\n", ms_text(report.others.ms),
              ms_text(report.others.f32_ms));
   const auto quantized = std::count_if(report.layers.begin(), report.layers.end(),
                                        [](const auto& layer) { return layer.type != "f32"; });
-  fmt::print("{} of {} layers quantised; {} pairs equalised, {} biases corrected\n", quantized,
-             report.layers.size(), report.equalized, report.corrected);
+  fmt::print("{} of {} quantised; {} of channels equalised, {} corrected\n", quantized,
+             count_text(std::ssize(report.layers), "layer"), count_text(report.equalized, "pair"),
+             report.corrected == 1 ? "1 bias" : fmt::format("{} biases", report.corrected));
   if (report.smoothed + report.unfoldable > 0)
-    fmt::print("{} layers smoothed; {} have nothing that takes the factors\n", report.smoothed,
-               report.unfoldable);
-  if (report.gptq > 0) fmt::print("{} layers by GPTQ\n", report.gptq);
-  fmt::print("{}: {}, {:.3f} of the {} of weights before\n", report.output,
+    fmt::print(
+        "{} layers smoothed; {} more have no layer before them that could take the factors\n",
+        report.smoothed, report.unfoldable);
+  if (report.gptq > 0) fmt::print("{} layers rounded by GPTQ\n", report.gptq);
+  fmt::print("{}: {}, {:.3f} of the {} that the weights took before\n", report.output,
              bytes_text(report.bytes),
              static_cast<double>(report.bytes) / static_cast<double>(report.float_bytes),
              bytes_text(report.float_bytes));
-  fmt::print("a run takes {}, {} before\n", ms_text(report.all.ms), ms_text(report.all.f32_ms));
-  fmt::print("on {} samples that are held out: {}\n", report.held_out, to_string(report.agreement));
+  fmt::print("a run takes {}; {} before\n", ms_text(report.all.ms), ms_text(report.all.f32_ms));
+  fmt::print("on {} samples held out of calibration: {}\n", report.held_out,
+             to_string(report.agreement));
   fmt::print("{}\n", report.near ? "pass"
                                  : fmt::format("FAIL: the cosine is less than {} (--cosine)",
                                                report.least_cosine));

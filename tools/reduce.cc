@@ -19,6 +19,7 @@
 #include "output_file.h"
 #include "reducer.h"
 #include "report.h"
+#include "terminal.h"
 #include "trial.h"
 #include "values.h"
 
@@ -58,17 +59,18 @@ class Reduce : public Command {
     line.group("What counts as failing (default: what heddle check finds)");
     line.text(test_, "--test", "COMMAND",
               "a shell command that exits with 0 while the model, {}, is still of interest");
-    line.real(slower_, "--slower", "X", "taking X times as long as with --than");
-    line.text(than_, "--than", "OPTIONS", "what --slower compares with (--fuse off)");
+    line.real(slower_, "--slower", "X", "the model takes X times as long as with --than");
+    line.text(than_, "--than", "OPTIONS", "what --slower compares with (default: --fuse off)");
     line.real(rtol_, "--rtol", "X", "as for heddle check");
     line.real(atol_, "--atol", "X", "as for heddle check");
     line.group("Search");
-    line.output(output_, "-o,--output", "F.hlo", "where the small model goes (reduced.hlo)");
-    line.real(budget_, "--budget", "SECONDS", "ends the search after this time (600)");
+    line.output(output_, "-o,--output", "F.hlo", "the small model (default: reduced.hlo)");
+    line.real(budget_, "--budget", "SECONDS", "ends the search after this time (default: 600)");
     line.real(limits_seconds_, "--trial-seconds", "SECONDS",
-              "time limit of one trial; more is a hang (ten times the first one's, 2 to 60)");
+              "time limit of one trial; what takes longer hangs (default: ten times the first one, "
+              "from 2 to 60)");
     line.number(limits_mib_, "--trial-memory", "MIB",
-                "limit of the address space of one trial (16384)");
+                "limit of the address space of one trial (default: 16384)");
     compile_.declare(line);
     json_.declare(line);
     line.examples(
@@ -137,11 +139,15 @@ class Reduce : public Command {
       return user_error("{}: it does not fail, with {}; give the options with which it does",
                         open_.model, shown(open_.model));
     first_ = size_of(*module);
-    fmt::print(stderr, "reduce: {}: {}; {} operators\n", to_string(wanted_.kind), wanted_.message,
-               first_.operators);
+    tell("reduce: {}: {}; {}", to_string(wanted_.kind), wanted_.message,
+         count_text(first_.operators, "operator"));
     HEDDLE_RETURN_IF_ERROR(write(text));
     ReducerHooks hooks;
     hooks.fails = [this](const std::string& next) -> Result<bool> {
+      progress_.show(fmt::format("{} s, trial {}",
+                                 Progress::bar(static_cast<int64_t>(seconds()),
+                                               static_cast<int64_t>(budget_.value_or(600))),
+                                 trials_ + 1));
       HEDDLE_ASSIGN_OR_RETURN(const Failure failure, trial(next));
       if (!(failure == wanted_)) return false;
       wanted_.message = failure.message;
@@ -149,13 +155,15 @@ class Reduce : public Command {
     };
     hooks.accepted = [this](const std::string& next, const ModuleSize& size,
                             const std::string& what) {
-      fmt::print(stderr, "reduce: {:>6.1f} s, trial {}: {} operators, {} elements ({})\n",
-                 seconds(), trials_, size.operators, size.elems, what);
+      progress_.hide();
+      tell("reduce: {:>6.1f} s, trial {}: {}, {} ({})", seconds(), trials_,
+           count_text(size.operators, "operator"), count_text(size.elems, "element"), what);
       return write(next);
     };
     hooks.out_of_time = [this] { return seconds() > budget_.value_or(600); };
     Reducer reducer(std::move(module), std::move(hooks));
     HEDDLE_RETURN_IF_ERROR(reducer.run());
+    progress_.hide();
     return report(size_of(reducer.module()));
   }
 
@@ -221,7 +229,7 @@ class Reduce : public Command {
       return user_error("--test {}: the shell cannot run it (status {}): {}", test_, outcome.status,
                         outcome.messages);
     if (outcome.status != 0) return Failure{};
-    return Failure{Failure::Kind::test, "", "the test command says so"};
+    return Failure{Failure::Kind::test, "", "the test command exits with 0"};
   }
 
   // Best time of a run in nanoseconds; negative where it does not run.
@@ -282,6 +290,7 @@ class Reduce : public Command {
   ModuleSize first_;
   int64_t trials_ = 0;
   Clock::time_point begin_;
+  Progress progress_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command_line.h"
+#include "terminal.h"
 
 namespace heddle::tools {
 namespace {
@@ -55,6 +56,10 @@ std::string ms_text(double ms) {
   if (ms >= 100) return fmt::format("{:.0f} ms", ms);
   if (ms >= 1) return fmt::format("{:.2f} ms", ms);
   return fmt::format("{:.1f} us", ms * 1000);
+}
+
+std::string count_text(int64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 ValueSummary summarize(const Literal& value) {
@@ -143,8 +148,11 @@ std::vector<std::string> notes_of(const heddle_program* program) {
   return notes;
 }
 
-void print_notes(const heddle_program* program) {
-  for (const std::string& note : notes_of(program)) fmt::print("note: {}\n", note);
+void print_notes(const heddle_program* program) { print_notes(notes_of(program)); }
+
+void print_notes(const std::vector<std::string>& notes) {
+  if (verbosity() == Verbosity::quiet) return;
+  for (const std::string& note : notes) fmt::print("note: {}\n", note);
 }
 
 int64_t peak_resident_bytes() {

@@ -27,6 +27,7 @@ struct JsonChoice {
 
 std::string bytes_text(int64_t bytes);  // "1.2 MiB"
 std::string ms_text(double ms);         // "12.3 ms", "45 us"
+std::string count_text(int64_t count, const char* what);  // "1 shape", "2 shapes"
 
 // In short: the values themselves where they are few, else their range.
 struct ValueSummary {
@@ -50,8 +51,9 @@ std::string to_string(const Head& head);
 nlohmann::ordered_json to_json(const Unbound& unbound);  // {"sequence": 1}
 // What the JSON of every command that runs a program begins with.
 nlohmann::ordered_json json_head(const std::string& model, const heddle_program_info& info);
-// One "note: …" line each, to standard output.
+// One "note: …" line each, to standard output; none with --quiet.
 void print_notes(const heddle_program* program);
+void print_notes(const std::vector<std::string>& notes);
 std::vector<std::string> notes_of(const heddle_program* program);
 
 int64_t peak_resident_bytes();  // VmHWM of this process

@@ -32,8 +32,7 @@ class StepProgress {
     if (seconds < next_) return;
     const double left = seconds / static_cast<double>(done) * static_cast<double>(steps_ - done);
     if (next_ == kFirstSeconds && left > kLongSeconds)
-      fmt::print(stderr, "note: {} steps take about {}; Ctrl-C ends them\n", steps_,
-                 time_text(left));
+      tell("note: {} steps take about {}; Ctrl-C ends them", steps_, time_text(left));
     progress_.show(fmt::format("{}  {} to go", Progress::bar(done, steps_), time_text(left)));
     next_ = seconds + kEachSeconds;
   }
@@ -66,11 +65,12 @@ class Run : public Command {
     json_.declare(line);
     line.output(outputs_, "--outputs", "F.npz", "where the outputs go");
     line.number(steps_, "--steps", "N",
-                "number of runs with the same inputs (1); outputs are those of the last. Ctrl-C "
-                "ends early");
-    line.flag(
-        compile_.background, "--async",
-        "starts with a program of level O0 and switches to the requested one between two steps");
+                "runs with the same inputs (default: 1); the outputs are those of the last. "
+                "Ctrl-C ends early");
+    line.flag(compile_.background, "--async",
+              "starts at once with a program of level O0, and switches to the one that was asked "
+              "for when "
+              "it is compiled");
     line.examples(
         "  heddle run model.onnx\n"
         "  heddle run model.onnx --dim batch=4 --inputs in.npz --outputs out.npz\n"
@@ -191,10 +191,9 @@ class Run : public Command {
       if (steps.loss_scale) HEDDLE_RETURN_IF_ERROR(check_loss_scale(*steps.loss_scale));
       progress.show(steps.done + 1);
     }
-    if (steps.done < wanted)
-      fmt::print(stderr, "note: interrupted after {} of {} steps\n", steps.done, wanted);
+    if (steps.done < wanted) tell("note: interrupted after {} of {} steps", steps.done, wanted);
     if (compile_.background && steps.swapped_at < 0)
-      fmt::print(stderr, "note: the requested program was not ready within {} steps\n", steps.done);
+      tell("note: the requested program was not ready within {} steps", steps.done);
     return steps;
   }
 
@@ -204,9 +203,9 @@ class Run : public Command {
     if (!ready) return {};
     steps.swapped_at = steps.done;
     const heddle_program_info info = info_of(program);
-    fmt::print(stderr, "step {}: switched to level {} (compiled in {}); results {}\n", steps.done,
-               info.level, ms_text(info.compile_ms),
-               info.swap == std::string_view("bits") ? "keep their bits" : "differ by rounding");
+    tell("step {}: switched to level {} (compiled in {}); results {}", steps.done, info.level,
+         ms_text(info.compile_ms),
+         info.swap == std::string_view("bits") ? "keep their bits" : "differ by rounding");
     return {};
   }
 
@@ -222,9 +221,8 @@ class Run : public Command {
       fmt::print("output {} {}: {}\n", port.name, shape_text(port), value_text(outputs[i]));
     }
     if (steps.loss_scale) fmt::print("{}\n", to_string(*steps.loss_scale));
-    fmt::print(stderr, "import {}, compile {} (cache {}), first run {}\n",
-               ms_text(info_of(model).import_ms), ms_text(info.compile_ms),
-               info.cache_warm ? "warm" : "cold", ms_text(steps.first_ms));
+    tell("import {}, compile {} (cache {}), first run {}", ms_text(info_of(model).import_ms),
+         ms_text(info.compile_ms), info.cache_warm ? "warm" : "cold", ms_text(steps.first_ms));
   }
 
   ordered_json json(const heddle_model* model, const heddle_program* program,

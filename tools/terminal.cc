@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "api/heddle.h"
 #include "base/escape.h"
 
 namespace heddle::tools {
@@ -40,6 +41,12 @@ std::FILE* plain_stream(int mode) {
   return stream;
 }
 
+Verbosity chosen = Verbosity::normal;
+
+void print_log(const heddle_log_message* message, void* /*context*/) {
+  fmt::print(stderr, "log: {}\n", message->text);
+}
+
 std::atomic<bool> interrupted{false};
 void interrupt(int) {
   interrupted = true;
@@ -55,10 +62,20 @@ void show_plain_text() {
   if (std::FILE* stream = plain_stream<STDERR_FILENO>(_IONBF)) stderr = stream;
 }
 
+void set_verbosity(Verbosity verbosity) {
+  chosen = verbosity;
+  if (verbosity == Verbosity::verbose)
+    heddle_status_free(heddle_set_log(print_log, nullptr, HEDDLE_LOG_DEBUG));
+}
+
+Verbosity verbosity() { return chosen; }
+
 Progress::Progress() : on_(::isatty(STDERR_FILENO) == 1) {}
 
+bool Progress::is_shown() const { return on_ && verbosity() != Verbosity::quiet; }
+
 void Progress::show(const std::string& text) {
-  if (!on_) return;
+  if (!is_shown()) return;
   // A line that is broken cannot be taken back.
   winsize size{};
   const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;

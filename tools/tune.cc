@@ -31,13 +31,16 @@ class Tune : public Command {
     open_.declare(line);
     inputs_.declare_values(line);
     line.group("Tuning");
-    line.number(budget_, "--budget", "SECONDS", "starts no measurement after this time (300)");
-    line.number(candidates_, "--candidates", "N", "candidates tried for each shape, at most (12)");
-    line.flag(again_, "--again", "also measures what already has a record");
+    line.number(budget_, "--budget", "SECONDS",
+                "starts no measurement after this time (default: 300)");
+    line.number(candidates_, "--candidates", "N",
+                "candidates to try for each shape, at most (default: 12)");
+    line.flag(again_, "--again", "measures again what already has a record");
     line.flag(list_, "--list",
-              "lists the candidates of each shape by the rules, for any CPU; runs none");
-    line.output(export_, "--export", "F.txt", "also writes the records of all models as text");
-    line.text(import_, "--import", "F.txt", "first reads the records of such a text");
+              "lists the candidates of each shape, for any CPU, and measures nothing");
+    line.output(export_, "--export", "F.txt",
+                "also writes the tuning records of all models as text");
+    line.text(import_, "--import", "F.txt", "first reads such a text");
     line.files()->reads([this](const FileUse::Add& add) {
       add("--import", import_);
       if (const std::string folder = cache::chosen_directory(compile_.cache); !folder.empty())
@@ -126,25 +129,24 @@ class Tune : public Command {
                                  each * static_cast<double>(progress.tasks - progress.done), gain,
                                  progress.key));
     } else if (!progress.known) {
-      fmt::print(stderr, "{}/{} {}: {:.1f} us, untuned {:.1f} us: {}\n", progress.done,
-                 progress.tasks, progress.key, progress.ns / 1e3, progress.untuned_ns / 1e3,
-                 progress.record);
+      tell("{}/{} {}: {:.1f} us, untuned {:.1f} us: {}", progress.done, progress.tasks,
+           progress.key, progress.ns / 1e3, progress.untuned_ns / 1e3, progress.record);
     }
   }
 
   void print(const heddle_tune_result& result) const {
     fmt::print(
-        "{} shapes: {} measured, {} already known, {} left out by the budget; {} faster than "
-        "untuned\n",
-        result.tasks, result.measured, result.known, result.left, result.faster);
+        "{}: {} measured, {} already known, {} left for lack of time; {} faster than untuned\n",
+        count_text(result.tasks, "shape"), result.measured, result.known, result.left,
+        result.faster);
     if (result.measured > 0)
       fmt::print(
-          "sum over the tuned shapes: {:.2f} ms per run, {:.2f} ms before tuning; took {:.1f} s\n"
-          "{} sample programs, {} of them compiled, the others were in the cache\n",
-          result.ns / 1e6, result.untuned_ns / 1e6, result.seconds, result.samples,
-          result.compiled);
+          "all shapes together: {:.2f} ms in a run, {:.2f} ms before tuning; tuning took {:.1f} s\n"
+          "{} measured, {} of them compiled for it, the others from the cache\n",
+          result.ns / 1e6, result.untuned_ns / 1e6, result.seconds,
+          count_text(result.samples, "program"), result.compiled);
     fmt::print("{}\n", result.left == 0 ? "pass: every shape has a record"
-                                        : "pass: stopped early; the same command continues");
+                                        : "pass: out of time; the same command goes on");
   }
 
   nlohmann::ordered_json json(const heddle_tune_result& result) const {

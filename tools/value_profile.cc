@@ -69,7 +69,7 @@ Result<SampledModel> open_sampled(const OpenChoices& open, const InputChoices& i
   // Without anything random one run is as good as many.
   all.samples = first.random.empty() ? 1 : samples.value_or(kRandomSamples);
   all.note =
-      fmt::format("no --calib: {} sample{} ({}), whose ranges need not be those of real ones",
+      fmt::format("no --calib: {} sample{} ({}); real inputs may have other ranges",
                   all.samples, all.samples == 1 ? "" : "s", first.description);
   return all;
 }

@@ -142,6 +142,8 @@ Result<NamedLiterals> InputChoices::read() const {
 std::string InputChoices::source_of(const std::string& name) const {
   for (const std::string& text : specs)
     if (text.starts_with(name + "=")) return "--input " + name;
+  // Samples of a calibration set come by no option of this kind.
+  if (file.empty()) return fmt::format("entry {}", name);
   return fmt::format("--inputs {}, entry {}", file, name);
 }
 
@@ -211,8 +213,8 @@ Result<InputValues> InputChoices::values(const heddle_model* model,
   result.all_random = given.empty();
   const char* integers = info_of(model).is_program
                              ? "integers 0 or 1"
-                             : "integers small, and in range where they index something";
-  result.description += fmt::format("{}random, seed {}: floats in [-1, 1], {}, masks ones ({})",
+                             : "integers small, and in range where they are indices";
+  result.description += fmt::format("{}random, seed {}: floats in [-1, 1], {}, masks all ones ({})",
                                     given.empty() ? "" : "; ", seed_or_default(), integers,
                                     fmt::join(result.random, ", "));
   return result;

@@ -1,6 +1,7 @@
-"""The examples of docs/python.md and of the docstrings."""
+"""The Python blocks of the pages, and the examples of the docstrings."""
 import doctest
 import importlib
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -11,6 +12,9 @@ import unittest
 import heddle
 import models
 import numpy
+
+sys.path.insert(0, str(models.ROOT / "tests"))
+import doc_blocks  # noqa: E402  pylint: disable=wrong-import-position
 
 MODULES = ["heddle._arrays", "heddle._session", "heddle.backend", "heddle.errors", "heddle.ort",
            "heddle.ort._binding", "heddle.ort._options", "heddle.ort._providers",
@@ -34,10 +38,28 @@ class DocsTest(unittest.TestCase):
             count += result.attempted
         self.assertGreater(count, 40)
 
-    def test_page(self):
-        result = doctest.testfile(str(models.ROOT / "docs" / "python.md"), module_relative=False)
-        self.assertEqual(result.failed, 0)
-        self.assertGreater(result.attempted, 10)
+    def test_sessions_on_pages(self):
+        pages = {block.page for block in doc_blocks.blocks("python") if block.text.startswith(">>>")}
+        self.assertIn("docs/python.md", pages)
+        for page in pages:
+            result = doctest.testfile(str(models.ROOT / page), module_relative=False)
+            self.assertEqual(result.failed, 0, page)
+            self.assertGreater(result.attempted, 2, page)
+
+    def test_programs_on_pages(self):
+        ran = 0
+        for block in doc_blocks.blocks("python"):
+            if block.text.startswith(">>>"):
+                continue
+            with self.subTest(str(block)):
+                for package in ["torch", "jax"]:
+                    if f"import {package}" in block.text and importlib.util.find_spec(package) is None:
+                        self.skipTest(f"{block}: {package} is not installed")
+                done = subprocess.run([sys.executable, "-c", block.text], capture_output=True, text=True,
+                                      timeout=300, check=False)
+                self.assertEqual(0, done.returncode, f"{block}\n{block.text}{done.stdout}{done.stderr}")
+                ran += 1
+        self.assertGreater(ran, 2)
 
     def test_example(self):
         program = models.ROOT / "examples" / "python" / "batches.py"

@@ -213,8 +213,9 @@ class Adviser {
     if (traffic < 1.5 * product.ns) return;
     const double rows = product.rows * traffic / product.ns;
     put(product, "capacity",
-        fmt::format("reads {:.1f} MB for {:.0f} rows: up to {:.0f} rows take about the same time",
-                    product.bytes / 1e6, product.rows, std::floor(rows)),
+        fmt::format("reads {:.3g} MB for {:.0f} row{}: up to {:.0f} rows take about the same time",
+                    product.bytes / 1e6, product.rows, product.rows == 1 ? "" : "s",
+                    std::floor(rows)),
         0);
   }
 

@@ -136,9 +136,14 @@ class EngineTest(CliTest):
     def test_openvino(self):
         self.check("openvino")
 
-    def check(self, engine):
-        for name in ["bert", "gpt2_decode"]:
-            value = self.json("bench", MODELS / name / "model.onnx", "--vs", engine, "--duration",
+    @unittest.skipUnless(has_engine("jax"), "no jax in this Python")
+    def test_xla(self):
+        self.check("xla", self.file("add.hlo", ADD))
+
+    def check(self, engine, *more):
+        models = [MODELS / name / "model.onnx" for name in ["bert", "gpt2_decode"]]
+        for model in [*models, *more]:
+            value = self.json("bench", model, "--vs", engine, "--duration",
                               "0.3", "--peer-python", sys.executable, "--threads", "1")
             (versus,) = value["versus"]
             self.assertTrue(versus["name"].startswith(engine + " "), versus["name"])

@@ -1,4 +1,5 @@
 """heddle check: results that differ by roundings alone are right, and what was allowed is said."""
+import json
 import sys
 import unittest
 
@@ -65,6 +66,59 @@ class CheckTest(CliTest):
         value = self.json("check", model)
         for output in value["outputs"]:
             self.assertNotIn("widened_by", output)
+
+
+TWO = """HloModule two
+ENTRY e {
+  x = f32[64,256] parameter(0)
+  w = f32[256,64] parameter(1)
+  h = f32[64,256] tanh(x), metadata={op_name="first"}
+  p = f32[64,64] dot(h, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="second"}
+  n = f32[64,64] negate(p), metadata={op_name="third"}
+  ROOT r = (f32[64,256], f32[64,64]) tuple(h, n)
+}
+"""
+
+
+class LayersTest(CliTest):
+    def need_bf16(self, model):
+        if "amp: 1 products" not in self.ok("run", model, "--precision", "bf16").stdout:
+            self.skipTest("no products of bf16 on this processor")
+
+    def test_the_first_instruction_that_is_wrong_is_named(self):
+        # Fewer bits in products are far outside of what f32 may lose.
+        model = self.file("two.hlo", TWO)
+        self.need_bf16(model)
+        done = self.run_heddle("check", model, "--precision", "bf16", "--layers", "--json", self.folder / "told.json")
+        self.assertEqual(1, done.returncode, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual("FAIL", lines[-1])
+        self.assertRegex(lines[-2], r"^layers: the first that differs is p \(dot, of second\): p f32\[64,64\]: \d+ elements differ")
+        told = json.loads((self.folder / "told.json").read_text())["layers"]
+        self.assertEqual(["second"], told["first"]["nodes"])
+        self.assertFalse(told["first"]["check"]["equal"])
+
+    def test_where_all_are_right_that_is_said(self):
+        model = self.file("two.hlo", TWO)
+        self.assertNotIn("layers:", self.ok("check", model, "--layers").stdout)
+        done = self.run_heddle("check", model, "--layers", "--rtol", "0")
+        if done.returncode == 1:  # a last bit differs here
+            self.assertIn("all 3 instructions are right where each is a result", done.stdout)
+        error = self.fails(2, "check", model, "--layers", "--expected", "out.npz")
+        self.assertIn("leave out --expected", error)
+
+    def test_a_tolerance_for_one_output(self):
+        model = self.file("two.hlo", TWO)
+        self.need_bf16(model)
+        strict = ["check", model, "--precision", "bf16"]
+        self.assertEqual(1, self.run_heddle(*strict).returncode)
+        self.ok(*strict, "--tolerance", "out1=0.1,0.2")
+        told = json.loads(self.run_heddle(*strict, "--tolerance", "out0=0", "--json", "-").stdout)
+        self.assertEqual([0, 0], [told["outputs"][0]["tolerance"][key] for key in ("absolute", "relative")])
+        self.assertGreater(told["outputs"][1]["tolerance"]["relative"], 0)
+        self.assertIn("did you mean out1?", self.fails(2, *strict, "--tolerance", "otu1=1"))
+        for wrong in ["out1", "out1=", "out1=x", "out1=-1", "out1=1,2,3", "=1"]:
+            self.assertIn(f"--tolerance {wrong}", self.fails(2, *strict, "--tolerance", wrong))
 
 
 if __name__ == "__main__":

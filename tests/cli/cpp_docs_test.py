@@ -1,4 +1,4 @@
-"""The blocks of docs/cpp.md compile without a warning and run."""
+"""The C++ and C blocks of the pages compile without a warning and run."""
 import re
 import sys
 import unittest
@@ -6,6 +6,9 @@ import unittest
 import onnx_bytes
 from cli import ROOT
 from installed import WARNINGS, PackageTest, prefix
+
+sys.path.insert(0, str(ROOT / "tests"))
+import doc_blocks  # noqa: E402  pylint: disable=wrong-import-position
 
 INCLUDES = """#undef NDEBUG
 #include <heddle/heddle.hpp>
@@ -29,9 +32,10 @@ int main(void) {{
 """
 
 
-def blocks(language):
-    page = (ROOT / "docs" / "cpp.md").read_text()
-    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+def blocks(language, expected=False):
+    """The texts of the pages' blocks, without #include lines; `expected`: those that say so."""
+    return [re.sub(r"^#include .*\n+", "", block.text, flags=re.MULTILINE) for block in doc_blocks.blocks(language)
+            if (block.before == "<!-- with HEDDLE_EXPECTED -->") == expected]
 
 
 class DocsTest(PackageTest):
@@ -59,7 +63,7 @@ class DocsTest(PackageTest):
     def test_cpp(self):
         self.assertGreater(len(blocks("cpp")), 8)
         sources = [self.source("all_blocks", "", blocks("cpp")),
-                   self.source("expected_blocks", "#define HEDDLE_EXPECTED\n", blocks("cpp expected")),
+                   self.source("expected_blocks", "#define HEDDLE_EXPECTED\n", blocks("cpp", expected=True)),
                    self.file("main.cc", "void all_blocks();\nvoid expected_blocks();\n"
                                         "int main() {\n  all_blocks();\n  expected_blocks();\n}\n")]
         self.call("c++", "-std=c++20", "-fno-exceptions", "-fsyntax-only", *WARNINGS,

@@ -66,7 +66,7 @@ class WordsTest(CliTest):
         self.assertIn("weight preparation", self.ok("explain", MINILM).stdout)
         shown = self.ok("profile", MINILM, "--breakdown", "--iterations", "1").stdout
         self.assertIn("wall time of one run", shown)
-        shown = self.ok("run", "--help").stdout
+        shown = " ".join(self.ok("run", "--help-all").stdout.split())
         for words in ["limit for temporary buffers", "seed of the random inputs (default: 0)"]:
             self.assertIn(words, shown)
 

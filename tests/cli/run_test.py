@@ -217,7 +217,7 @@ ENTRY e {
             for command in ["run", "bench", "check", "profile", "compile", "explain", "inspect"]:
                 done = self.ok(command, model, f"--stop-after={point}")
                 self.assertIn(content, done.stdout, (command, point))
-        self.assertIn("'nowhere'", self.fails(2, "run", model, "--stop-after", "nowhere"))
+        self.assertIn("--stop-after nowhere", self.fails(2, "run", model, "--stop-after", "nowhere"))
 
     def test_the_second_run_opens_no_code_generator(self):
         model = self.file("lookup.hlo", LOOKUP)
@@ -372,7 +372,7 @@ class ErrorTest(CliTest):
             (["quantize", model, "-o", "q.onnx"], "wanted ONNX"), (["run"], "MODEL"), (["--bogus"], "unknown"),
             (["run", model, "--bogus"], "--bogus"), (["run", "/no/such/file"], "/no/such/file"),
             (["run", str(self.folder)], str(self.folder)), (["run", model, "more"], "more"),
-            (["run", model, "--device", "cuda:"], "plugin:FILE and interp"),
+            (["run", model, "--device", "cuda:"], "plugin:FILE, interp"),
             (["run", model, "--device", "virtual:h100"], "h100"),
             (["run", model, "--device", "cuda", "--target", "avx2"], "sm_80 or sm_90"),
             (["run", model, "--target", "sm_90"], "ask for device cuda"),
@@ -393,7 +393,7 @@ class ErrorTest(CliTest):
             (["bench", model, "--iterations", "0"], "--iterations"),
             (["conform", "stablehlo", str(self.folder)], "no .mlir or .mlir.bc file inside"),
             (["conform", "hlo", "/no/such/folder"], "/no/such/folder"),
-            (["completion", "cmd"], "bash, zsh or fish"),
+            (["completion", "cmd"], "bash, zsh, fish, man or json"),
             (["explain", model, "--device", "interp"], "use cpu"),
         ]
         for arguments, content in wrong:
