@@ -4,7 +4,7 @@
     session = heddle.Session("model.onnx")
     y, = session.run(None, {"x": x})
 """
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import errors
 from ._core import option_names
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .reports import bench, check, quantize, tune
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _REPORTS:
         from . import reports
         return getattr(reports, name)

@@ -1,5 +1,11 @@
 """The exceptions that heddle raises. All are heddle.Error; the message says what, where, what was
 got, what was wanted and what to do."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .typing import Unsupported
 
 __all__ = ["Cancelled", "DeviceError", "Error", "InputError", "MachineError", "MissingInput",
            "OutOfMemory", "ShapeError", "UnknownName", "UnsupportedOperators"]
@@ -20,7 +26,7 @@ class UnsupportedOperators(Error, NotImplementedError):
     unsupported is all that the model has of that kind, where it is known: a list of dictionaries with
     kind, what, detail, way_out, place (the first one), opset and count.
     """
-    unsupported: list = []
+    unsupported: list[Unsupported] = []
 
 
 class InputError(Error, ValueError):
