@@ -22,10 +22,9 @@ __all__ = ["Cancelled", "DeviceError", "Error", "Family", "InputError", "Machine
 
 if TYPE_CHECKING:
     from .reports import bench, check, quantize, tune
-
-
-def __getattr__(name: str) -> Any:
-    if name in _REPORTS:
-        from . import reports
-        return getattr(reports, name)
-    raise AttributeError(f"module 'heddle' has no attribute {name!r}")
+else:  # a checker would take any name to be there
+    def __getattr__(name: str) -> Any:
+        if name in _REPORTS:
+            from . import reports
+            return getattr(reports, name)
+        raise AttributeError(f"module 'heddle' has no attribute {name!r}")

@@ -4,15 +4,13 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy
 
 from . import _arrays, _core
 
 if TYPE_CHECKING:
-    from typing import overload
-
     from numpy.typing import NDArray
 
     from . import reports
@@ -139,9 +137,10 @@ class Session(_core.Session):
         from . import _log  # logging takes a while to import
         _log.watch()
         # What the command is told of it (_command.py).
-        self._recipe: dict[str, Any] = {"model": model, "dims": dims, "bounds": bounds, "shapes": shapes,
-                        "fix": fix, "module": module, "random_constants": random_constants,
-                        "kv_cache": kv_cache, "options": options}
+        self._recipe: dict[str, Any] = {
+            "model": model, "dims": dims, "bounds": bounds, "shapes": shapes, "fix": fix,
+            "module": module, "random_constants": random_constants, "kv_cache": kv_cache,
+            "options": options}
         constants, texts_of_constants = _values(fix)
         firsts, texts_of_values = _values(values)
         if texts_of_constants and texts_of_values:
@@ -241,8 +240,16 @@ class Session(_core.Session):
         results = self.run(None, feed, out)
         return results[0] if len(results) == 1 else tuple(results)
 
-    async def run_async(self, names: Sequence[str] | None,
-                        inputs: Inputs, out: Outputs | None = None) -> list[Any]:
+    @overload
+    async def run_async(self, names: Sequence[str] | None, inputs: Inputs,
+                        out: None = None) -> list[NDArray[Any]]: ...
+
+    @overload
+    async def run_async(self, names: Sequence[str] | None, inputs: Inputs,
+                        out: Outputs | None = None) -> list[Any]: ...
+
+    async def run_async(self, names: Sequence[str] | None, inputs: Inputs,
+                        out: Outputs | None = None) -> list[Any]:
         """As run, without holding up the event loop.
 
         >>> import asyncio

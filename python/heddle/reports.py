@@ -31,7 +31,12 @@ td:last-child, th:last-child {{ text-align: left }}</style>
 
 
 class Report:
-    """What a command printed (`text`, which str gives, too) and its JSON (`data`)."""
+    """What a command printed (`text`, which str gives, too) and its JSON (`data`).
+
+    >>> report = heddle.check("model.onnx")
+    >>> str(report) == report.text, report.data["model"]
+    (True, 'model.onnx')
+    """
 
     def __init__(self, text: str, data: dict[str, Any]) -> None:
         self.text, self.data = text, data
@@ -74,7 +79,12 @@ class Explanation(Report):
 
 
 class Profile(Report):
-    """Where the time of a run goes, by kernel."""
+    """Where the time of a run goes, by kernel.
+
+    >>> profile = heddle.Session("model.onnx").profile([[[1, 2, 3]]], iterations=10)
+    >>> sorted(one["ms"] for one in profile.kernels) == [one["ms"] for one in profile.kernels][::-1]
+    True
+    """
 
     @property
     def kernels(self) -> list[dict[str, Any]]:
@@ -123,11 +133,19 @@ class Check(Report):
 
 
 class Quantized(Report):
-    """What quantisation has done: size, error and speed by layer."""
+    """What quantisation has done: size, error and speed by layer.
+
+    >>> heddle.quantize("model.onnx", "small.onnx", dims={"batch": 2}).data  # doctest: +SKIP
+    {'model': 'model.onnx', …}
+    """
 
 
 class Tuning(Report):
-    """What was measured, and what is faster now."""
+    """What was measured, and what is faster now.
+
+    >>> str(heddle.tune("model.onnx", dims={"batch": 2}, budget=1))[:9]
+    '1 shapes:'
+    """
 
 
 def _session_of(model: Model | Session, options: Mapping[str, Any]) -> Session:
@@ -219,7 +237,7 @@ def quantize(model: Model | Session, output: str | os.PathLike[str],
         return Quantized(*space.run("quantize", arguments + _command.options(options)))
 
 
-def tune(model: Model | Session, inputs: Inputs | None = None, *, budget: float | None = None,
+def tune(model: Model | Session, inputs: Inputs | None = None, *, budget: int | None = None,
          candidates: int | None = None, **options: Any) -> Tuning:
     """Measures ways to compute a model, and keeps the best for compilations to come.
 

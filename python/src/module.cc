@@ -35,9 +35,12 @@ NB_MODULE(_core, module) {
                    "collections.abc.Sequence[typing.Any] | None = None) -> "
                    "list[typing.Any]"),
            "Runs once. names: which outputs (None: all). inputs: arrays by name or in order.\n"
-           "out: arrays to write to. See heddle.Session.")
+           "out: arrays to write to, by name or in order. Gives the outputs, in order.\n\n"
+           ">>> heddle.Session(\"model.onnx\").run([\"y\"], {\"x\": [[1, 2, 3]]})[0].shape\n"
+           "(1, 4)")
       .def("cancel", &Session::cancel, nb::call_guard<nb::gil_scoped_release>(),
-           "Ends the runs under way, which then raise heddle.Cancelled.")
+           "Ends the runs under way, which then raise heddle.Cancelled.\n\n"
+           ">>> heddle.Session(\"model.onnx\").cancel()  # there are none")
       .def("_wait", &Session::wait, nb::arg("most_ms"))
       .def("_save", &Session::save, nb::arg("path"))
       // A port: its name, the number of its type, whether it is text, and where its rank is known
