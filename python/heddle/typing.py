@@ -36,21 +36,27 @@ class SupportsDLPack(Protocol):
 class ModelProto(Protocol):
     """onnx.ModelProto."""
 
-    def SerializeToString(self) -> bytes: ...  # pylint: disable=invalid-name
+    def SerializeToString(self) -> bytes:  # pylint: disable=invalid-name
+        """The content of a file."""
+        ...
 
 
 class ONNXProgram(Protocol):
     """torch.onnx.ONNXProgram, which torch.onnx.export gives."""
 
     @property
-    def model_proto(self) -> ModelProto: ...
+    def model_proto(self) -> ModelProto:
+        """The model as ONNX."""
+        ...
 
 
 class Exported(Protocol):
     """jax.export.Exported."""
 
     @property
-    def mlir_module_serialized(self) -> bytes | bytearray: ...
+    def mlir_module_serialized(self) -> bytes | bytearray:
+        """The model as StableHLO's portable bytecode."""
+        ...
 
 
 class Info(TypedDict):

@@ -64,7 +64,7 @@ class TypesTest(unittest.TestCase):
     def test_package(self):
         self.assertTrue((PACKAGE / "py.typed").exists() and (PACKAGE / "_core.pyi").exists())
         # The parts over other libraries say what they give only where these libraries are.
-        parts = ["heddle"] + ["jax_plugins"] * bool(importlib.util.find_spec("jax"))
+        parts = ["heddle"] + ["jax_plugins.heddle"] * bool(importlib.util.find_spec("jax"))
         without = [] if importlib.util.find_spec("torch") else ["--exclude", "/heddle/torch/"]
         self.assertEqual("", self.check(*without, *(word for part in parts for word in ("-p", part))))
 
