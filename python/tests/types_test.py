@@ -16,7 +16,7 @@ import heddle.reports
 import heddle.typing
 import models
 
-PACKAGE = pathlib.Path(heddle.__file__).parent
+PACKAGE = pathlib.Path(heddle.__file__).absolute().parent
 PROGRAM = models.ROOT / "python" / "tests" / "typed_program.py"
 # Programs that a checker shall not pass: the line, and the kind of the error.
 WRONG = [
@@ -40,7 +40,10 @@ WRONG = [
 ]
 
 
-@unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not installed")
+MISSING = [name for name in ("mypy", "onnx") if importlib.util.find_spec(name) is None]
+
+
+@unittest.skipIf(MISSING, f"{' and '.join(MISSING)} not installed")
 class TypesTest(unittest.TestCase):
     maxDiff = None
 
@@ -50,7 +53,7 @@ class TypesTest(unittest.TestCase):
         done = subprocess.run(
             [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context",
              "--no-color-output", "--config-file", os.devnull,
-             "--cache-dir", PACKAGE.parent / "mypy", *map(str, arguments)],
+             "--cache-dir", PACKAGE.parent / ".mypy_cache", *map(str, arguments)],
             capture_output=True, text=True, timeout=600, cwd=self.folder,
             env={**os.environ, "MYPYPATH": str(PACKAGE.parent)})
         self.assertIn(done.returncode, (0, 1), done.stdout + done.stderr)
