@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from . import reports
-    from .typing import Info, Inputs, Model, Origin, Outputs
+    from .typing import ArrayInput, Info, Inputs, Model, Origin, Outputs
 
     # A port as the extension says it: dimensions are (name, extent, least, most).
     _Described = tuple[str, int, bool, list[tuple[str, int, int, int]] | None]
@@ -124,7 +124,8 @@ class Session(_core.Session):
     def __init__(self, model: Model, *, dims: Mapping[str, int] | None = None,
                  bounds: Mapping[str, int] | None = None,
                  shapes: Mapping[str, Sequence[int]] | None = None,
-                 fix: Mapping[str, Any] | None = None, values: Mapping[str, Any] | None = None,
+                 fix: Mapping[str, ArrayInput] | None = None,
+                 values: Mapping[str, ArrayInput] | None = None,
                  module: str | None = None, random_constants: bool = False,
                  kv_cache: str | None = None, late: bool | None = None,
                  progress: Callable[[str, int, int, float], Any] | None = None,

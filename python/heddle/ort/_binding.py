@@ -65,8 +65,13 @@ class IOBinding:
         check_device(device_type)
         if name not in self._names:
             raise InputError(f"no output {name!r}; the outputs are {', '.join(self._names)}")
-        self._bound[name] = (None if buffer_ptr is None else
-                             _at(buffer_ptr, dtype_of(element_type), tuple(shape or ())))
+        if buffer_ptr is None:
+            self._bound[name] = None
+            return
+        if element_type is None or shape is None:
+            raise InputError(f"output {name!r}: memory at an address without element_type or "
+                             "shape; give both")
+        self._bound[name] = _at(buffer_ptr, dtype_of(element_type), tuple(shape))
 
     def bind_ortvalue_output(self, name: str, value: OrtValue) -> None:
         """An output that is written to an OrtValue."""

@@ -34,7 +34,7 @@ def tensor_type(dtype: numpy.dtype[Any]) -> str:
     return f"tensor({TYPES.get(name, (0, name))[1]})"
 
 
-def dtype_of(element_type: DTypeLike | int | None) -> numpy.dtype[Any]:
+def dtype_of(element_type: DTypeLike | int) -> numpy.dtype[Any]:
     """The dtype of a dtype, a numpy type, or ONNX's number."""
     if isinstance(element_type, int):
         for name, (number, _) in TYPES.items():
