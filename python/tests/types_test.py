@@ -74,6 +74,12 @@ class TypesTest(unittest.TestCase):
     def test_program(self):
         self.assertEqual("", self.check(PROGRAM))
 
+    def test_objects_of_other_libraries(self):
+        missing = [name for name in ("torch", "jax") if importlib.util.find_spec(name) is None]
+        if missing:
+            self.skipTest(f"{' and '.join(missing)} not installed")
+        self.assertEqual("", self.check(PROGRAM.with_name("typed_libraries.py")))
+
     def test_wrong_programs(self):
         path = self.folder / "wrong.py"
         start = ["import heddle, heddle.backend, heddle.ort, numpy",

@@ -63,6 +63,11 @@ def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
 
     options: of heddle.Session (threads, level, precision, …). Another one, or a
     value that it cannot have, is an error.
+
+    >>> model = torch.nn.Linear(3, 2)
+    >>> compiled = torch.compile(model, backend="heddle", options={"threads": 1})
+    >>> torch.allclose(compiled(torch.ones(4, 3)), model(torch.ones(4, 3)))
+    True
     """
     if mode not in (None, "default"):
         raise ValueError(f"torch.compile: mode '{mode}' is not one of heddle's; use options=")
