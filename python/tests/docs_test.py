@@ -36,6 +36,10 @@ class DocsTest(unittest.TestCase):
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(folder.name)
         pathlib.Path("model.onnx").write_bytes(models.linear("batch"))
+        weights = numpy.random.default_rng(0).standard_normal((128, 128)).astype(numpy.float32)
+        pathlib.Path("product.onnx").write_bytes(models.model(
+            [models.node("MatMul", ["x", "w"], ["y"])], [("x", models.F32, ["n", 128])],
+            [("y", models.F32, ["n", 128])], {"w": weights}))
 
     def test_docstrings(self):
         count = 0

@@ -58,7 +58,8 @@ def check_options(options: tuple[tuple[str, Any], ...]) -> None:
 
 
 def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
-            options: Mapping[str, Any] | None = None, mode: str | None = None) -> Callable[..., Any]:
+            options: Mapping[str, Any] | None = None,
+            mode: str | None = None) -> Callable[..., Any]:
     """A Dynamo backend: gm as a function of programs of heddle.
 
     options: of heddle.Session (threads, level, precision, …). Another one, or a

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from .lower import Operand
 
 
-
 def _degrees(g: Graph, n: Value, x: Value, first: Value, step: Callable[[str], list[str]]) -> Value:
     """step(lines, x, k, p, before): the lines and the name of the next."""
     shape = x.shape

@@ -373,7 +373,8 @@ class Part:
         """The symbols of all sizes; none where one of them is the size of no tensor."""
         named = [expression for _, d, expression in self.symbolic
                  if d is not None and expression.is_symbol]
-        needed: set[Expression] = set().union(*(expression.free_symbols for _, _, expression in self.symbolic))
+        needed: set[Expression] = set().union(
+            *(expression.free_symbols for _, _, expression in self.symbolic))
         return list(dict.fromkeys(named)) if needed == set(named) else []
 
     def _open_family(self, lowered: Lowered, constants: Constants) -> heddle.Session | None:
@@ -384,7 +385,7 @@ class Part:
                                 for symbol in self.symbols)
             bindings.merges = self.merges
             text = Lowered(self.gm, bindings, constants).text
-            assert text is not None  # nor was it for other sizes
+            assert text is not None  # there are results, whatever the sizes
             return text
 
         ways = dict(lowered.inputs)
