@@ -4,7 +4,7 @@
     session = heddle.Session("model.onnx")
     y, = session.run(None, {"x": x})
 """
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import errors
 from ._core import option_names
@@ -22,10 +22,9 @@ __all__ = ["Cancelled", "DeviceError", "Error", "Family", "InputError", "Machine
 
 if TYPE_CHECKING:
     from .reports import bench, check, quantize, tune
-
-
-def __getattr__(name):
-    if name in _REPORTS:
-        from . import reports
-        return getattr(reports, name)
-    raise AttributeError(f"module 'heddle' has no attribute {name!r}")
+else:  # a checker would take any name to be there
+    def __getattr__(name: str) -> Any:
+        if name in _REPORTS:
+            from . import reports
+            return getattr(reports, name)
+        raise AttributeError(f"module 'heddle' has no attribute {name!r}")

@@ -1,9 +1,17 @@
 """Arrays of all kinds as memory and a type, for the extension. Its own path is for dense numpy
 arrays of ordinary types; what is here takes the others."""
+from __future__ import annotations
+
 import functools
 import importlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 # By number of heddle_type: the dtype, or the name of one in ml_dtypes.
 _NAMES = ["bool", "int1", "int2", "int4", "int8", "int16", "int32", "int64", "uint1", "uint2",
@@ -14,7 +22,7 @@ _NAMES = ["bool", "int1", "int2", "int4", "int8", "int16", "int32", "int64", "ui
 _NUMBERS = {name: number for number, name in enumerate(_NAMES)}
 
 
-def type_name(number):
+def type_name(number: int) -> str:
     """What numpy and ml_dtypes call a type of heddle's.
 
     >>> type_name(17), type_name(16)
@@ -24,7 +32,7 @@ def type_name(number):
 
 
 @functools.lru_cache(maxsize=None)
-def dtype_of(number):
+def dtype_of(number: int) -> np.dtype[Any] | None:
     """The dtype of a type; None: no array has it (a token).
 
     Types that numpy lacks are those of ml_dtypes; without that package, bytes or 16-bit integers
@@ -38,17 +46,18 @@ def dtype_of(number):
     except TypeError:
         pass
     try:
-        return np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+        found: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+        return found
     except (ImportError, AttributeError):
         return np.dtype(np.uint16 if name == "bfloat16" else np.uint8)
 
 
-def number_of(dtype):
+def number_of(dtype: np.dtype[Any]) -> int:
     """The type of a dtype; -1: there is none."""
     return _NUMBERS.get(dtype.name, -1)
 
 
-def _is_foreign_device(value):
+def _is_foreign_device(value: Any) -> bool:
     device = getattr(value, "__dlpack_device__", None)
     if device is None:
         return False
@@ -56,7 +65,7 @@ def _is_foreign_device(value):
     return kind not in (1, 3, 11)  # the host's, also what CUDA has pinned
 
 
-def as_numpy(value, wanted=-1):
+def as_numpy(value: Any, wanted: int = -1) -> NDArray[Any]:
     """A numpy array of the same memory where that can be, else a copy.
 
     >>> as_numpy([1, 2], 17).dtype
@@ -74,7 +83,7 @@ def as_numpy(value, wanted=-1):
         value = value.detach()
         if str(value.dtype) == "torch.bfloat16":  # which numpy's DLPack does not know
             bits = value.contiguous().view(importlib.import_module("torch").int16)
-            return np.from_dlpack(bits).view(dtype_of(_NUMBERS["bfloat16"]))
+            return np.from_dlpack(bits).view(dtype_of(_NUMBERS["bfloat16"]) or np.uint16)
     if hasattr(value, "__dlpack__"):
         try:
             return np.from_dlpack(value)
@@ -96,7 +105,7 @@ def as_numpy(value, wanted=-1):
     return array
 
 
-def _memory(array, number):
+def _memory(array: NDArray[Any], number: int) -> NDArray[Any]:
     """What has the array's memory as a buffer: bytes where its type has no format."""
     if number in _NARROW:  # of which ml_dtypes leaves the other bits as they come
         return array.astype(np.int8 if _NAMES[number].startswith("int") else np.uint8)
@@ -111,7 +120,7 @@ _WITHOUT_FORMAT = _NARROW | {
     if name.startswith(("float8", "float6", "float4", "bfloat"))}
 
 
-def dense(value, wanted):
+def dense(value: Any, wanted: int) -> tuple[NDArray[Any], int, tuple[int, ...]]:
     """(buffer, type, extents) of anything that is an array; a copy where it is not dense."""
     from .errors import InputError
 
@@ -131,7 +140,7 @@ def dense(value, wanted):
     return _memory(array, number), number, shape
 
 
-def writable(value):
+def writable(value: Any) -> tuple[NDArray[Any], int, tuple[int, ...]]:
     """(buffer, type, extents) of an array that a run can write to."""
     from .errors import InputError
 
@@ -143,7 +152,7 @@ def writable(value):
     return _memory(array, number), number, array.shape
 
 
-def flat_texts(value):
+def flat_texts(value: Any) -> tuple[list[bytes], tuple[int, ...]]:
     """([bytes], extents) of an array of strings.
 
     >>> flat_texts([["a", "b"]])
@@ -162,7 +171,7 @@ def flat_texts(value):
     return words, array.shape
 
 
-def array_of_texts(words, shape):
+def array_of_texts(words: Sequence[str], shape: tuple[int, ...]) -> NDArray[np.object_]:
     """An array of str objects."""
     array = np.empty(len(words), dtype=object)
     array[:] = words

@@ -9,7 +9,7 @@ _LEVELS = {1: logging.WARNING, 2: logging.INFO, 3: logging.DEBUG}  # of heddle_i
 _watched = 0
 
 
-def watch():
+def watch() -> None:
     """Has heddle log what the logger wants now."""
     global _watched
     wanted = max((ours for ours, theirs in _LEVELS.items() if _logger.isEnabledFor(theirs)),
@@ -19,6 +19,7 @@ def watch():
         _watched = wanted
 
 
-def deliver(messages):
+def deliver(messages: list[tuple[int, str]]) -> None:
+    """Gives the logger what heddle has logged: (level, text)."""
     for level, text in messages:
         _logger.log(_LEVELS[level], "%s", text)

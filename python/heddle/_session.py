@@ -4,14 +4,21 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy
 
 from . import _arrays, _core
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from . import reports
+    from .typing import ArrayInput, Info, Inputs, Model, Origin, Outputs
+
+    # A port as the extension says it: dimensions are (name, extent, least, most).
+    _Described = tuple[str, int, bool, list[tuple[str, int, int, int]] | None]
+    _Source = str | bytes | tuple[Callable[[dict[str, int]], str], tuple[tuple[str, int, str], ...]]
 
 __all__ = ["Family", "Port", "Session", "compile", "load"]
 
@@ -21,21 +28,27 @@ class Port:
     """An input or an output of a session.
 
     shape has a number for each dimension, or the name of one that may differ from run to run (None:
-    it has no name); it is None where nothing is known before a run. type is heddle's name of the element type.
+    it has no name); it is None where nothing is known before a run. type is heddle's name of the
+    element type.
+
+    >>> port, = heddle.Session("model.onnx").inputs
+    >>> port.name, port.shape, port.dtype, port.type
+    ('x', ('batch', 3), dtype('float32'), 'f32')
     """
     name: str
     shape: tuple[int | str | None, ...] | None
-    dtype: numpy.dtype
+    dtype: numpy.dtype[Any]
     type: str
 
 
-def _port(described):
+def _port(described: _Described) -> Port:
     name, number, is_text, dims = described
     shape = None
     if dims is not None:
         shape = tuple((called or None) if least < most else extent
                       for called, extent, least, most in dims)
-    dtype = numpy.dtype(object) if is_text else _arrays.dtype_of(number)
+    # None of a token, which only modules of HLO pass on; nobody asks what is in it.
+    dtype = numpy.dtype(object) if is_text else cast("numpy.dtype[Any]", _arrays.dtype_of(number))
     return Port(name, shape, dtype, "string" if is_text else _core.type_name(number))
 
 
@@ -60,21 +73,23 @@ class Family:
     name: str = "model"
 
 
-def _bytes_of(model):
+def _bytes_of(model: Any) -> bytes | None:
     """The model as bytes, or None where it is a path."""
     if isinstance(model, (bytes, bytearray, memoryview)):
         return bytes(model)
     model = getattr(model, "model_proto", model)  # torch.onnx.ONNXProgram
     if hasattr(model, "SerializeToString"):  # onnx.ModelProto
-        return model.SerializeToString()
+        return bytes(model.SerializeToString())
     if hasattr(model, "mlir_module_serialized"):  # jax.export.Exported
         return bytes(model.mlir_module_serialized)
     return None
 
 
-def _values(values):
+def _values(values: Mapping[str, Any] | None
+            ) -> tuple[dict[str, NDArray[Any]], dict[bytes, int]]:
     """Values by name; strings as numbers, with the list of the strings."""
-    numbers, texts = {}, {}
+    numbers: dict[str, NDArray[Any]] = {}
+    texts: dict[bytes, int] = {}
     for name, value in (values or {}).items():
         array = _arrays.as_numpy(value)
         if array.dtype.kind in "OUST":
@@ -106,10 +121,11 @@ class Session(_core.Session):
     (2, 4)
     """
 
-    def __init__(self, model: Any, *, dims: Mapping[str, int] | None = None,
+    def __init__(self, model: Model, *, dims: Mapping[str, int] | None = None,
                  bounds: Mapping[str, int] | None = None,
                  shapes: Mapping[str, Sequence[int]] | None = None,
-                 fix: Mapping[str, Any] | None = None, values: Mapping[str, Any] | None = None,
+                 fix: Mapping[str, ArrayInput] | None = None,
+                 values: Mapping[str, ArrayInput] | None = None,
                  module: str | None = None, random_constants: bool = False,
                  kv_cache: str | None = None, late: bool | None = None,
                  progress: Callable[[str, int, int, float], Any] | None = None,
@@ -122,10 +138,10 @@ class Session(_core.Session):
         from . import _log  # logging takes a while to import
         _log.watch()
         # What the command is told of it (_command.py).
-        self._recipe = {"model": model, "dims": dims, "bounds": bounds, "shapes": shapes,
-                        "fix": fix, "module": module, "random_constants": random_constants,
-                        "kv_cache": kv_cache, "options": options}
-        texts = {}
+        self._recipe: dict[str, Any] = {
+            "model": model, "dims": dims, "bounds": bounds, "shapes": shapes, "fix": fix,
+            "module": module, "random_constants": random_constants, "kv_cache": kv_cache,
+            "options": options}
         constants, texts_of_constants = _values(fix)
         firsts, texts_of_values = _values(values)
         if texts_of_constants and texts_of_values:
@@ -137,17 +153,30 @@ class Session(_core.Session):
                  "texts": [word.decode() for word in texts], "module": module,
                  "random_constants": random_constants, "kv_cache": kv_cache}
         name, content = "model", _bytes_of(model)
+        source: _Source
         if isinstance(model, Family):
             source = (model.text_at, tuple(model.dims))
             name = model.name
             late = True if late is None and not bounds else late
         elif content is None:
-            source = os.fsdecode(os.fspath(model))
+            source = os.fsdecode(os.fspath(cast("str | os.PathLike[str]", model)))
         else:
             source = content
         super().__init__(source, name, given, options, late, progress)
         self._input_ports = tuple(map(_port, self._inputs()))
         self._output_ports: tuple[Port, ...] | None = None
+
+    if TYPE_CHECKING:  # the extension's own, with types
+        @overload
+        def run(self, names: Sequence[str] | None, inputs: Inputs,
+                out: None = None) -> list[NDArray[Any]]: ...
+
+        @overload
+        def run(self, names: Sequence[str] | None, inputs: Inputs,
+                out: Outputs | None = None) -> list[Any]: ...
+
+        def run(self, names: Sequence[str] | None, inputs: Inputs,
+                out: Outputs | None = None) -> list[Any]: ...
 
     @property
     def inputs(self) -> tuple[Port, ...]:
@@ -170,22 +199,22 @@ class Session(_core.Session):
         return self._output_ports
 
     @property
-    def info(self) -> dict[str, Any]:
+    def info(self) -> Info:
         """Facts of the program: device, isa, level, precision, threads, compile_ms, kernels, …
 
         >>> heddle.Session("model.onnx", level="O1").info["level"]
         'O1'
         """
-        return self._info()
+        return cast("Info", self._info())
 
     @property
-    def origin(self) -> dict[str, Any]:
+    def origin(self) -> Origin:
         """What an ONNX file says of itself: producer, description, version, opsets, metadata, …
 
         >>> heddle.Session("model.onnx").origin["opsets"]["ai.onnx"]
         17
         """
-        return self._origin()
+        return cast("Origin", self._origin())
 
     @property
     def notes(self) -> list[str]:
@@ -212,8 +241,16 @@ class Session(_core.Session):
         results = self.run(None, feed, out)
         return results[0] if len(results) == 1 else tuple(results)
 
-    async def run_async(self, names: Sequence[str] | None,
-                        inputs: Mapping[str, Any] | Sequence[Any], out: Any = None) -> list[Any]:
+    @overload
+    async def run_async(self, names: Sequence[str] | None, inputs: Inputs,
+                        out: None = None) -> list[NDArray[Any]]: ...
+
+    @overload
+    async def run_async(self, names: Sequence[str] | None, inputs: Inputs,
+                        out: Outputs | None = None) -> list[Any]: ...
+
+    async def run_async(self, names: Sequence[str] | None, inputs: Inputs,
+                        out: Outputs | None = None) -> list[Any]:
         """As run, without holding up the event loop.
 
         >>> import asyncio
@@ -233,7 +270,7 @@ class Session(_core.Session):
         """
         return self._wait(int(seconds * 1000))
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the compiled program, with its weights, as a file that heddle.load reads.
 
         >>> heddle.Session("model.onnx", bounds={"batch": 8}).save("model.heddle")
@@ -242,7 +279,7 @@ class Session(_core.Session):
         """
         self._save(os.fspath(path))
 
-    def explain(self, inputs: Any = None, **options: Any) -> "reports.Explanation":
+    def explain(self, inputs: Inputs | None = None, **options: Any) -> reports.Explanation:
         """What became of the model, as the command `explain` tells it: kernels, fusions and refusals.
 
         Keywords are options of the command: kernel="k1f3a…", schedules=True, all=True.
@@ -255,7 +292,7 @@ class Session(_core.Session):
         from . import reports
         return reports.explain(self, inputs, **options)
 
-    def profile(self, inputs: Any = None, **options: Any) -> "reports.Profile":
+    def profile(self, inputs: Inputs | None = None, **options: Any) -> reports.Profile:
         """Where the time of a run goes, by kernel; in a process of its own.
 
         Keywords are options of the command: iterations=100, commands=True, breakdown=True.
@@ -266,15 +303,15 @@ class Session(_core.Session):
         from . import reports
         return reports.profile(self, inputs, **options)
 
-    def __repr__(self):
-        def text(port):
+    def __repr__(self) -> str:
+        def text(port: Port) -> str:
             return f"{port.name}: {port.type}" + ("" if port.shape is None else
                                                   "[" + ", ".join(map(str, port.shape)) + "]")
         return (f"<heddle.Session {self._info()['name']} ({', '.join(map(text, self.inputs))}) -> "
                 f"({', '.join(map(text, self.outputs))})>")
 
 
-def compile(model: Any, **options: Any) -> Session:
+def compile(model: Model, **options: Any) -> Session:
     """The same as Session(model, **options).
 
     >>> heddle.compile("model.onnx", dims={"batch": 2}).inputs[0].shape
@@ -283,7 +320,7 @@ def compile(model: Any, **options: Any) -> Session:
     return Session(model, **options)
 
 
-def load(path: str | os.PathLike, **options: Any) -> Session:
+def load(path: str | os.PathLike[str], **options: Any) -> Session:
     """A session of a file that Session.save, or `heddle compile`, has written.
 
     >>> heddle.compile("model.onnx", dims={"batch": 2}).save("model.heddle")

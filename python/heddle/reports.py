@@ -10,11 +10,14 @@ import html as _html
 import os
 import pathlib
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import _command
 from ._session import Session
+
+if TYPE_CHECKING:
+    from .typing import ArrayInput, Inputs, Model
 
 __all__ = ["Benchmark", "Check", "Explanation", "Profile", "Quantized", "Report", "Tuning", "bench",
            "check", "quantize", "tune"]
@@ -28,7 +31,12 @@ td:last-child, th:last-child {{ text-align: left }}</style>
 
 
 class Report:
-    """What a command printed (`text`, which str gives, too) and its JSON (`data`)."""
+    """What a command printed (`text`, which str gives, too) and its JSON (`data`).
+
+    >>> report = heddle.check("model.onnx")
+    >>> str(report) == report.text, report.data["model"]
+    (True, 'model.onnx')
+    """
 
     def __init__(self, text: str, data: dict[str, Any]) -> None:
         self.text, self.data = text, data
@@ -63,7 +71,7 @@ class Explanation(Report):
         >>> heddle.Session("model.onnx").explain().kernels[0]["label"]
         'dot_maximum'
         """
-        return self.data["kernels"]
+        return cast("list[dict[str, Any]]", self.data["kernels"])
 
     def html(self, path: str | os.PathLike[str]) -> None:
         """Writes the page of `heddle explain --html`: the graph and what became of it."""
@@ -71,12 +79,17 @@ class Explanation(Report):
 
 
 class Profile(Report):
-    """Where the time of a run goes, by kernel."""
+    """Where the time of a run goes, by kernel.
+
+    >>> profile = heddle.Session("model.onnx").profile([[[1, 2, 3]]], iterations=10)
+    >>> sorted(one["ms"] for one in profile.kernels) == [one["ms"] for one in profile.kernels][::-1]
+    True
+    """
 
     @property
     def kernels(self) -> list[dict[str, Any]]:
         """An entry for each kernel: label, ms, flops, bytes, …; the slowest one first."""
-        return self.data["kernels"]
+        return cast("list[dict[str, Any]]", self.data["kernels"])
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -95,7 +108,7 @@ class Benchmark(Report):
         >>> heddle.bench("model.onnx", duration=0.1).median_ms > 0
         True
         """
-        return self.data["latency_ms"]["median"]
+        return cast(float, self.data["latency_ms"]["median"])
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -113,21 +126,30 @@ class Check(Report):
         >>> heddle.check("model.onnx").ok
         True
         """
-        return self.data["pass"]
+        return cast(bool, self.data["pass"])
 
     def __bool__(self) -> bool:
         return self.ok
 
 
 class Quantized(Report):
-    """What quantisation has done: size, error and speed by layer."""
+    """What quantisation has done: size, error and speed by layer.
+
+    >>> small = heddle.quantize("product.onnx", "small.onnx", dims={"n": 2}).data
+    >>> [layer["op"] for layer in small["layers"]], small["bytes"] < small["float_bytes"]
+    (['MatMul'], True)
+    """
 
 
 class Tuning(Report):
-    """What was measured, and what is faster now."""
+    """What was measured, and what is faster now.
+
+    >>> str(heddle.tune("model.onnx", dims={"batch": 2}, budget=1))[:9]
+    '1 shapes:'
+    """
 
 
-def _session_of(model: Any, options: Mapping[str, Any]) -> Session:
+def _session_of(model: Model | Session, options: Mapping[str, Any]) -> Session:
     if isinstance(model, Session):
         if options:
             raise TypeError(f"{', '.join(options)}: options of a model; this session has its own")
@@ -135,16 +157,16 @@ def _session_of(model: Any, options: Mapping[str, Any]) -> Session:
     return Session(model, **options)
 
 
-Inputs = Mapping[str, Any] | Sequence[Any] | None
+_Kind = TypeVar("_Kind", bound=Report)
 
 
-def _run(kind: type[Report], command: str, session: Session, inputs: Inputs,
-         arguments: list[str]) -> Any:
+def _run(kind: type[_Kind], command: str, session: Session, inputs: Inputs | None,
+         arguments: list[str]) -> _Kind:
     with _command.Workspace(session, inputs) as space:
         return kind(*space.run(command, [*space.model_arguments(), *arguments]))
 
 
-def explain(session: Session, inputs: Inputs = None, **options: Any) -> Explanation:
+def explain(session: Session, inputs: Inputs | None = None, **options: Any) -> Explanation:
     """As Session.explain."""
     with _command.Workspace(session, inputs) as space:
         page = space.path("page.html")
@@ -154,12 +176,12 @@ def explain(session: Session, inputs: Inputs = None, **options: Any) -> Explanat
     return result
 
 
-def profile(session: Session, inputs: Inputs = None, **options: Any) -> Profile:
+def profile(session: Session, inputs: Inputs | None = None, **options: Any) -> Profile:
     """As Session.profile."""
     return _run(Profile, "profile", session, inputs, _command.options(options))
 
 
-def bench(model: Any, inputs: Inputs = None, *, vs: str | Sequence[str] = (),
+def bench(model: Model | Session, inputs: Inputs | None = None, *, vs: str | Sequence[str] = (),
           duration: float | None = None, iterations: int | None = None, warmup: int | None = None,
           **options: Any) -> Benchmark:
     """Measures a session, or a model with these options; beside "onnxruntime" or "openvino".
@@ -180,7 +202,7 @@ def bench(model: Any, inputs: Inputs = None, *, vs: str | Sequence[str] = (),
     return _run(Benchmark, "bench", _session_of(model, options), inputs, arguments)
 
 
-def check(model: Any, inputs: Inputs = None, *, rtol: float | None = None,
+def check(model: Model | Session, inputs: Inputs | None = None, *, rtol: float | None = None,
           atol: float | None = None, cosine: float | None = None, **options: Any) -> Check:
     """Compares what a session, or a model with these options, computes with the reference
     interpreter. A difference is no exception: `if not heddle.check(session): …`
@@ -192,7 +214,8 @@ def check(model: Any, inputs: Inputs = None, *, rtol: float | None = None,
     return _run(Check, "check", _session_of(model, options), inputs, arguments)
 
 
-def quantize(model: Any, output: str | os.PathLike[str], calib: Any = None,
+def quantize(model: Model | Session, output: str | os.PathLike[str],
+             calib: str | os.PathLike[str] | Iterable[Mapping[str, ArrayInput]] | None = None,
              **options: Any) -> Quantized:
     """Writes a model with weights of 8 or 4 bits, as `heddle quantize` does.
 
@@ -203,8 +226,8 @@ def quantize(model: Any, output: str | os.PathLike[str], calib: Any = None,
     Traceback (most recent call last):
     heddle.errors.Error: model.onnx: nothing to quantise: no product, convolution or table of f32 constants of a useful size
     """
-    opening = {name: options.pop(name) for name in ("dims", "shapes", "fix", "module")
-               if name in options}
+    opening: dict[str, Any] = {
+        name: options.pop(name) for name in ("dims", "shapes", "fix", "module") if name in options}
     session = _session_of(model, opening)
     with _command.Workspace(session) as space:
         arguments = [*space.model_arguments(), "-o", os.fspath(output)]
@@ -215,7 +238,7 @@ def quantize(model: Any, output: str | os.PathLike[str], calib: Any = None,
         return Quantized(*space.run("quantize", arguments + _command.options(options)))
 
 
-def tune(model: Any, inputs: Inputs = None, *, budget: float | None = None,
+def tune(model: Model | Session, inputs: Inputs | None = None, *, budget: int | None = None,
          candidates: int | None = None, **options: Any) -> Tuning:
     """Measures ways to compute a model, and keeps the best for compilations to come.
 

@@ -137,6 +137,13 @@ class OrtTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, r"Required inputs \(\['x'\]\) are missing"):
             session.run(None, {"z": X})
 
+    def test_memory_without_a_shape(self):
+        binding = heddle.ort.InferenceSession(models.sum_and_difference()).io_binding()
+        own = np.empty(4, np.float32)
+        for given in [(None, [4]), (np.float32, None)]:
+            with self.assertRaisesRegex(heddle.InputError, "'d'.*element_type or shape"):
+                binding.bind_output("d", "cpu", 0, *given, own.ctypes.data)
+
     def test_terminate(self):
         chosen = heddle.ort.RunOptions()
         session = heddle.ort.InferenceSession(models.linear())

@@ -55,6 +55,14 @@ class ReportsTest(unittest.TestCase):
         self.assertFalse(different)
         self.assertIn("FAIL", different.text)
 
+    def test_inputs_of_any_name(self):
+        names = ["file", "allow_pickle", "a/b"]  # of which two are parameters of numpy.savez
+        model = models.model(
+            [models.node("Add", names[:2], ["s"]), models.node("Add", ["s", names[2]], ["y"])],
+            [(name, models.F32, [2]) for name in names], [("y", models.F32, [2])])
+        values = {name: np.ones(2, np.float32) for name in names}
+        self.assertTrue(heddle.check(model, values))
+
     def test_wrong(self):
         session = heddle.Session(self.path)
         with self.assertRaisesRegex(heddle.MissingInput, "2 inputs; the model has 1"):

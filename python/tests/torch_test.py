@@ -1,5 +1,6 @@
 """torch.compile(…, backend="heddle"), where torch is installed."""
 import copy
+import doctest
 import os
 import pathlib
 import re
@@ -332,6 +333,13 @@ class LowerTest(unittest.TestCase):
             node.meta["val"] = value
         got = compile_graph(gm, "inference", {})(torch.ones(2))
         self.assertEqual(got.tolist(), [2.5, 2.5])
+
+    def test_docstrings(self):
+        for name in ["backend", "explanation"]:
+            result = doctest.testmod(sys.modules["heddle.torch." + name],
+                                     extraglobs={"heddle": heddle, "torch": torch})
+            self.assertEqual(0, result.failed, name)
+            self.assertGreater(result.attempted, 1, name)
 
 
 if __name__ == "__main__":

@@ -20,26 +20,47 @@ __all__ = ["ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSes
            "set_default_logger_verbosity"]
 
 
-def get_version_string():
-    """heddle's version, which says nothing about ONNX Runtime's."""
+def get_version_string() -> str:
+    """heddle's version, which says nothing about ONNX Runtime's.
+
+    >>> heddle.ort.get_version_string() == heddle.__version__
+    True
+    """
     return __version__
 
 
-def get_build_info():
+def get_build_info() -> str:
+    """heddle's name and version.
+
+    >>> heddle.ort.get_build_info().split()[0]
+    'heddle'
+    """
     return f"heddle {__version__}"
 
 
-def set_default_logger_severity(severity):
-    """heddle logs nothing."""
+def set_default_logger_severity(severity: int) -> None:
+    """Without effect: heddle's log is logging.getLogger("heddle").
+
+    >>> heddle.ort.set_default_logger_severity(3)
+    """
 
 
-def set_default_logger_verbosity(verbosity):
-    """heddle logs nothing."""
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Without effect: heddle's log is logging.getLogger("heddle").
+
+    >>> heddle.ort.set_default_logger_verbosity(0)
+    """
 
 
-def disable_telemetry_events():
-    """There are none."""
+def disable_telemetry_events() -> None:
+    """There are none.
+
+    >>> heddle.ort.disable_telemetry_events()
+    """
 
 
-def enable_telemetry_events():
-    """There are none."""
+def enable_telemetry_events() -> None:
+    """There are none.
+
+    >>> heddle.ort.enable_telemetry_events()
+    """

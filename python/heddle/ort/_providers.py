@@ -1,28 +1,41 @@
 """Execution providers: heddle's devices by ONNX Runtime's names."""
+from __future__ import annotations
+
 import ctypes
 import functools
 import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    # Names, or names with options.
+    Providers = Sequence[str | tuple[str, Mapping[str, Any]]]
 
 _DEVICES = {"CUDAExecutionProvider": "cuda", "CPUExecutionProvider": "cpu"}
 
 
 @functools.lru_cache(maxsize=None)
-def _has_cuda():
+def _has_cuda() -> bool:
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return False
     count = ctypes.c_int(0)
-    return cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0 and \
-        count.value > 0
+    return bool(cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0
+                and count.value > 0)
 
 
-def get_all_providers():
-    """What heddle knows, best first."""
+def get_all_providers() -> list[str]:
+    """What heddle knows, best first.
+
+    >>> get_all_providers()
+    ['CUDAExecutionProvider', 'CPUExecutionProvider']
+    """
     return list(_DEVICES)
 
 
-def get_available_providers():
+def get_available_providers() -> list[str]:
     """Those of this machine, best first.
 
     >>> get_available_providers()[-1]
@@ -31,11 +44,18 @@ def get_available_providers():
     return [name for name in _DEVICES if name != "CUDAExecutionProvider" or _has_cuda()]
 
 
-def get_device():
+def get_device() -> str:
+    """'GPU' where there is one of NVIDIA's.
+
+    >>> get_device() in ("CPU", "GPU")
+    True
+    """
     return "GPU" if _has_cuda() else "CPU"
 
 
-def resolve(providers, provider_options=None):
+def resolve(providers: Providers | None,
+            provider_options: Sequence[Mapping[str, Any]] | None = None
+            ) -> list[tuple[str, dict[str, str], str]]:
     """[(name, options, device)], best first. Names that are not available are left out with a
     warning, as ONNX Runtime does; the CPU is always the last."""
     available = get_available_providers()

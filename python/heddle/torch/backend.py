@@ -1,8 +1,13 @@
 """The function that torch.compile calls: a Dynamo graph becomes programs of heddle."""
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
-from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
+from functorch.compile import (  # type: ignore[import-untyped, unused-ignore]  # has no types
+    make_boxed_func, min_cut_rematerialization_partition)
 from torch._dynamo.backends.common import aot_autograd
 
 import heddle
@@ -17,7 +22,7 @@ _KEPT = ("native_dropout",)
 
 
 @functools.cache
-def decompositions():
+def decompositions() -> dict[Any, Callable[..., Any]]:
     """PyTorch's decompositions of what has no row of its own."""
     table = torch._decomp.core_aten_decompositions()
     more = torch._decomp.get_decompositions([
@@ -42,7 +47,7 @@ _SMALL = b"HloModule small\nENTRY e { ROOT x = f32[] parameter(0) }"
 
 
 @functools.cache
-def check_options(options):
+def check_options(options: tuple[tuple[str, Any], ...]) -> None:
     """options: (name, value) pairs. An error names the one that is none, or its values."""
     known = heddle.option_names()
     for name, _ in options:
@@ -52,19 +57,26 @@ def check_options(options):
     heddle.Session(_SMALL, **dict(options))
 
 
-def backend(gm, example_inputs, *, options=None, mode=None):
+def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
+            options: Mapping[str, Any] | None = None,
+            mode: str | None = None) -> Callable[..., Any]:
     """A Dynamo backend: gm as a function of programs of heddle.
 
     options: of heddle.Session (threads, level, precision, …). Another one, or a
     value that it cannot have, is an error.
+
+    >>> model = torch.nn.Linear(3, 2)
+    >>> compiled = torch.compile(model, backend="heddle", options={"threads": 1})
+    >>> torch.allclose(compiled(torch.ones(4, 3)), model(torch.ones(4, 3)))
+    True
     """
     if mode not in (None, "default"):
         raise ValueError(f"torch.compile: mode '{mode}' is not one of heddle's; use options=")
     options = dict(options or {})
     check_options(tuple(options.items()))
 
-    def compiler(kind):
-        def compile(graph, inputs):
+    def compiler(kind: str) -> Callable[..., Any]:
+        def compile(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Any:
             return make_boxed_func(compile_graph(graph, kind, options))
         return compile
     return aot_autograd(

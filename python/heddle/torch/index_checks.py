@@ -1,10 +1,19 @@
 """Positions that a caller gives and that an operator takes: eager PyTorch raises where one of them is
 outside, and a program would read or write at the nearest one there is."""
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from .merges import expression_of
+
+if TYPE_CHECKING:
+    from .extents import Bindings
+
+    Node = torch.fx.Node
 
 aten = torch.ops.aten
 # Positions have the values of what these are given, all of them.
@@ -24,18 +33,18 @@ _INDEXED = {aten.index.Tensor, aten.index_put.default}  # negative positions cou
 class Check:
     """Of the argument at `position`: from `low` to `high`, expressions of sizes."""
     position: int
-    low: object
-    high: object
+    low: Any
+    high: Any
     operator: str
 
-    def at(self, bindings):
+    def at(self, bindings: Bindings) -> Check | None:
         """The same for given sizes; None where they are not known."""
-        low, high = (one.xreplace(bindings or {}) for one in (self.low, self.high))
+        low, high = (one.xreplace(bindings) for one in (self.low, self.high))
         if low.free_symbols or high.free_symbols:
             return None
         return Check(self.position, int(low), int(high), self.operator)
 
-    def run(self, args):
+    def run(self, args: Sequence[Any]) -> None:
         values = args[self.position]
         if values.numel() == 0:
             return
@@ -47,7 +56,7 @@ class Check:
                          f"{self.high}")
 
 
-def _argument(node, positions):
+def _argument(node: Any, positions: Mapping[Node, int]) -> int | None:
     """The placeholder that has a node's values; its number among the arguments."""
     while isinstance(node, torch.fx.Node) and node not in positions:
         if node.target not in _SAME_VALUES:
@@ -56,12 +65,12 @@ def _argument(node, positions):
     return positions.get(node)
 
 
-def _extents(node, dims):
+def _extents(node: Any, dims: Sequence[int]) -> list[Any]:
     value = node.meta.get("val")
     return [expression_of(value.shape[d]) for d in dims] if isinstance(value, torch.Tensor) else []
 
 
-def _uses(node):
+def _uses(node: Any) -> Iterator[tuple[Any, Any, bool]]:
     """(positions, extent, whether they may be negative) that an operator takes."""
     if node.target in _ALONG:
         table, at = _ALONG[node.target]
@@ -76,11 +85,11 @@ def _uses(node):
                 yield at, extent, True
 
 
-def find(graph):
+def find(graph: torch.fx.Graph) -> list[Check]:
     """The checks of a graph's arguments, one for each range."""
     inputs = [node for node in graph.nodes if node.op == "placeholder"]
     positions = {node: i for i, node in enumerate(inputs)}
-    checks = {}
+    checks: dict[Any, Check] = {}
     for node in graph.nodes:
         if node.op != "call_function":
             continue

@@ -3,9 +3,19 @@
 A Value is the name of an instruction, with its element type and extents. Operations broadcast as
 NumPy's do. Everything that a row of the tables (ops_*.py) needs is a method here.
 """
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Union
 
 import torch
+
+if TYPE_CHECKING:
+    Number = Union[int, float, complex]  # and bool
+    Shape = Sequence[int]
+    Pair = tuple[Shape, Shape]  # of two operands
+    Operand = Union["Value", Number]
 
 # Element types of HLO by torch's.
 TYPES = {
@@ -15,6 +25,7 @@ TYPES = {
     torch.float64: "f64", torch.complex64: "c64", torch.complex128: "c128",
 }
 DTYPES = {name: dtype for dtype, name in TYPES.items()}
+_broadcast_shapes: Callable[..., Shape] = torch.broadcast_shapes  # which has no types
 _PARTS = {"c64": "f32", "c128": "f64"}
 
 
@@ -22,19 +33,19 @@ class Unsupported(Exception):
     """What an operator does here has no form in HLO; the message says why."""
 
 
-def is_float(type):
+def is_float(type: str) -> bool:
     return type in ("f16", "bf16", "f32", "f64")
 
 
-def is_complex(type):
+def is_complex(type: str) -> bool:
     return type in _PARTS
 
 
-def is_integer(type):
+def is_integer(type: str) -> bool:
     return type[0] in "su" and type != "pred"
 
 
-def limits(type):
+def limits(type: str) -> tuple[float, float]:
     """(least, most) finite or integer value of a type."""
     if type == "pred":
         return False, True
@@ -46,27 +57,27 @@ class Value:
     """An instruction's result."""
     __slots__ = ("name", "type", "shape")
 
-    def __init__(self, name, type, shape):
+    def __init__(self, name: str, type: str, shape: Shape) -> None:
         self.name, self.type, self.shape = name, type, tuple(shape)
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         return len(self.shape)
 
     @property
-    def count(self):
+    def count(self) -> int:
         return math.prod(self.shape)
 
 
-def shape_text(type, shape):
+def shape_text(type: str, shape: Shape) -> str:
     return f"{type}[{','.join(map(str, shape))}]"
 
 
-def _braces(numbers):
+def _braces(numbers: Shape) -> str:
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
-def number_text(value, type):
+def number_text(value: Number, type: str) -> str:
     """A number as HLO writes it in a constant of this type."""
     if is_complex(type):
         value = complex(value)
@@ -74,6 +85,8 @@ def number_text(value, type):
         return f"({number_text(value.real, part)}, {number_text(value.imag, part)})"
     if type == "pred":
         return "true" if value else "false"
+    if isinstance(value, complex):
+        raise Unsupported(f"the complex number {value} as {type}")
     if is_float(type):
         value = float(value)
         if math.isnan(value):
@@ -91,17 +104,19 @@ def number_text(value, type):
 class Graph:
     """HLO text under construction."""
 
-    def __init__(self, name="model"):
+    def __init__(self, name: str = "model") -> None:
         self.name = name
-        self.lines = []
-        self.helpers = {}   # text of a computation -> its name
-        self.known = {}     # (operation, operands, …) -> Value: the same twice is the same
-        self.inputs = []    # (type, shape)
+        self.lines: list[str] = []
+        self.helpers: dict[str, str] = {}   # text of a computation -> its name
+        # (operation, operands, …) -> Value: the same twice is the same
+        self.known: dict[tuple[object, ...], Value] = {}
+        self.inputs: list[tuple[str, tuple[int, ...]]] = []  # (type, shape)
         self.place = ""     # metadata of what is added next
 
     # ---- instructions ----
 
-    def add(self, op, type, shape, operands, attrs="", keep=True):
+    def add(self, op: str, type: str, shape: Shape, operands: Sequence[Value], attrs: str = "",
+            keep: bool = True) -> Value:
         """An instruction; one that is there already is given again."""
         names = ", ".join(value.name for value in operands)
         key = (op, type, tuple(shape), names, attrs)
@@ -114,7 +129,8 @@ class Graph:
         self.known[key] = value
         return value
 
-    def add_tuple(self, op, parts, operands, attrs=""):
+    def add_tuple(self, op: str, parts: Sequence[tuple[str, Shape]], operands: Sequence[Value],
+                  attrs: str = "") -> list[Value]:
         """An instruction with several results, [(type, shape)]."""
         names = ", ".join(value.name for value in operands)
         name = f"v{len(self.lines)}"
@@ -124,24 +140,24 @@ class Graph:
         return [self.add("get-tuple-element", *part, [whole], f"index={i}")
                 for i, part in enumerate(parts)]
 
-    def parameter(self, type, shape):
+    def parameter(self, type: str, shape: Shape) -> Value:
         number = len(self.inputs)
         self.inputs.append((type, tuple(shape)))
         name = f"p{number}"
         self.lines.append(f"{name} = {shape_text(type, shape)} parameter({number})")
         return Value(name, type, shape)
 
-    def helper(self, lines, root, parameters):
+    def helper(self, lines: list[str], root: str, parameters: Sequence[tuple[str, Shape]]) -> str:
         """The name of a computation: lines of its body, of which `root` is the result."""
         body = [f"a{i} = {shape_text(type, shape)} parameter({i})"
                 for i, (type, shape) in enumerate(parameters)] + lines + ["ROOT " + root]
         text = "\n  ".join(body)
         return self.helpers.setdefault(text, f"f{len(self.helpers)}")
 
-    def combiner(self, op, type):
+    def combiner(self, op: str, type: str) -> str:
         return self.helper([], f"r = {type}[] {op}(a0, a1)", [(type, ()), (type, ())])
 
-    def text(self, outputs):
+    def text(self, outputs: Sequence[Value]) -> str:
         """The module; its results are these values."""
         parts = [f"HloModule {self.name}\n"]
         for body, name in self.helpers.items():
@@ -154,7 +170,7 @@ class Graph:
 
     # ---- constants and types ----
 
-    def scalar(self, value, type):
+    def scalar(self, value: Number, type: str) -> Value:
         text = number_text(value, type)
         key = ("constant", type, text)
         if key not in self.known:
@@ -163,14 +179,14 @@ class Graph:
             self.known[key] = Value(name, type, ())
         return self.known[key]
 
-    def full(self, shape, value, type):
+    def full(self, shape: Shape, value: Number, type: str) -> Value:
         return self.broadcast(self.scalar(value, type), shape)
 
-    def array(self, values, shape, type):
+    def array(self, values: Sequence[Number], shape: Shape, type: str) -> Value:
         """A constant, of nested lists or a flat list of numbers in row-major order."""
         flat = [number_text(value, type) for value in values]
 
-        def braces(flat, shape):
+        def braces(flat: list[str], shape: Shape) -> str:
             if not shape:
                 return flat[0]
             step = math.prod(shape[1:])
@@ -180,13 +196,13 @@ class Graph:
         self.lines.append(f"{name} = {shape_text(type, shape)} constant({braces(flat, shape)})")
         return Value(name, type, shape)
 
-    def like(self, x, type=None):
+    def like(self, x: Operand, type: str) -> Value:
         """x, a Value or a number, as a value of the type."""
         if not isinstance(x, Value):
             return self.scalar(x, type)
-        return x if type is None else self.convert(x, type)
+        return self.convert(x, type)
 
-    def convert(self, x, type):
+    def convert(self, x: Value, type: str) -> Value:
         """As torch converts: to bool what is not zero, to integers towards zero."""
         if x.type == type:
             return x
@@ -201,16 +217,16 @@ class Graph:
             x = self.convert(x, "s32")
         return self.add("convert", type, x.shape, [x])
 
-    def bitcast(self, x, type):
+    def bitcast(self, x: Value, type: str) -> Value:
         return x if x.type == type else self.add("bitcast-convert", type, x.shape, [x])
 
     # ---- movement ----
 
-    def reshape(self, x, shape):
+    def reshape(self, x: Value, shape: Shape) -> Value:
         shape = tuple(shape)
         return x if x.shape == shape else self.add("reshape", x.type, shape, [x])
 
-    def broadcast(self, x, shape, dims=None):
+    def broadcast(self, x: Value, shape: Shape, dims: Shape | None = None) -> Value:
         """To a larger shape; dims: where its dimensions go (absent: NumPy's rule)."""
         shape = tuple(shape)
         if x.shape == shape and dims is None:
@@ -225,19 +241,19 @@ class Graph:
         return self.add("broadcast", x.type, shape, [x],
                         f"dimensions={_braces([dims[i] for i in keep])}")
 
-    def together(self, *values):
+    def together(self, *values: Value) -> list[Value]:
         """Broadcast to one shape."""
-        shape = torch.broadcast_shapes(*(value.shape for value in values))
+        shape = _broadcast_shapes(*(value.shape for value in values))
         return [self.broadcast(value, shape) for value in values]
 
-    def transpose(self, x, dims):
+    def transpose(self, x: Value, dims: Shape) -> Value:
         dims = list(dims)
         if dims == list(range(x.rank)):
             return x
         return self.add("transpose", x.type, [x.shape[d] for d in dims], [x],
                         f"dimensions={_braces(dims)}")
 
-    def slice(self, x, starts, ends, steps=None):
+    def slice(self, x: Value, starts: Shape, ends: Shape, steps: Shape | None = None) -> Value:
         steps = steps or [1] * x.rank
         shape = [max(0, -(-(e - s) // t)) for s, e, t in zip(starts, ends, steps)]
         if shape == list(x.shape) and all(t == 1 for t in steps):
@@ -245,12 +261,12 @@ class Graph:
         ranges = ", ".join(f"[{s}:{e}:{t}]" for s, e, t in zip(starts, ends, steps))
         return self.add("slice", x.type, shape, [x], f"slice={{{ranges}}}")
 
-    def slice_dim(self, x, dim, start, end, step=1):
+    def slice_dim(self, x: Value, dim: int, start: int, end: int, step: int = 1) -> Value:
         starts, ends, steps = [0] * x.rank, list(x.shape), [1] * x.rank
         starts[dim], ends[dim], steps[dim] = start, max(start, end), step
         return self.slice(x, starts, ends, steps)
 
-    def concat(self, values, dim):
+    def concat(self, values: Sequence[Value], dim: int) -> Value:
         values = [v for v in values if v.shape[dim] > 0] or values[:1]
         if len(values) == 1:
             return values[0]
@@ -258,7 +274,8 @@ class Graph:
         shape[dim] = sum(value.shape[dim] for value in values)
         return self.add("concatenate", values[0].type, shape, values, f"dimensions={{{dim}}}")
 
-    def pad(self, x, value, low, high, interior=None):
+    def pad(self, x: Value, value: Operand, low: Shape, high: Shape,
+            interior: Shape | None = None) -> Value:
         """Negative amounts cut."""
         interior = interior or [0] * x.rank
         if not any(low) and not any(high) and not any(interior):
@@ -268,74 +285,77 @@ class Graph:
         places = "x".join(f"{l}_{h}_{i}" for l, h, i in zip(low, high, interior))
         return self.add("pad", x.type, shape, [x, self.like(value, x.type)], f"padding={places}")
 
-    def reverse(self, x, dims):
+    def reverse(self, x: Value, dims: Shape) -> Value:
         return self.add("reverse", x.type, x.shape, [x], f"dimensions={_braces(dims)}")
 
-    def iota(self, shape, dim, type="s64"):
+    def iota(self, shape: Shape, dim: int, type: str = "s64") -> Value:
         return self.add("iota", type, shape, [], f"iota_dimension={dim}")
 
     # ---- elementwise ----
 
-    def unary(self, op, x, type=None):
+    def unary(self, op: str, x: Value, type: str | None = None) -> Value:
         return self.add(op, type or x.type, x.shape, [x])
 
-    def binary(self, op, x, y, type=None):
+    def alike(self, x: Operand, y: Operand) -> list[Value]:
+        """Two Values of one shape: a number, one of both at most, has the other's type."""
+        if isinstance(x, Value):
+            return self.together(x, y if isinstance(y, Value) else self.scalar(y, x.type))
+        assert isinstance(y, Value)
+        return self.together(self.scalar(x, y.type), y)
+
+    def binary(self, op: str, x: Operand, y: Operand, type: str | None = None) -> Value:
         """x and y are Values or numbers; a number has the other's type."""
-        if not isinstance(x, Value):
-            x = self.scalar(x, y.type)
-        if not isinstance(y, Value):
-            y = self.scalar(y, x.type)
-        x, y = self.together(x, y)
+        x, y = self.alike(x, y)
         return self.add(op, type or x.type, x.shape, [x, y])
 
-    def compare(self, direction, x, y):
-        x = x if isinstance(x, Value) else self.scalar(x, y.type)
-        y = y if isinstance(y, Value) else self.scalar(y, x.type)
-        x, y = self.together(x, y)
+    def compare(self, direction: str, x: Operand, y: Operand) -> Value:
+        x, y = self.alike(x, y)
         return self.add("compare", "pred", x.shape, [x, y], f"direction={direction}")
 
-    def select(self, which, x, y):
-        type = x.type if isinstance(x, Value) else y.type
+    def select(self, which: Value, x: Operand, y: Operand) -> Value:
+        one = x if isinstance(x, Value) else y
+        assert isinstance(one, Value)
+        type = one.type
         which, x, y = self.together(which, self.like(x, type), self.like(y, type))
         return self.add("select", type, x.shape, [which, x, y])
 
-    def add_(self, x, y):
+    def add_(self, x: Value, y: Operand) -> Value:
         return self.binary("or" if x.type == "pred" else "add", x, y)
 
-    def sub(self, x, y):
+    def sub(self, x: Operand, y: Operand) -> Value:
         return self.binary("subtract", x, y)
 
-    def mul(self, x, y):
+    def mul(self, x: Operand, y: Operand) -> Value:
         return self.binary("and" if "pred" in (getattr(x, "type", ""), getattr(y, "type", ""))
                            else "multiply", x, y)
 
-    def div(self, x, y):
+    def div(self, x: Operand, y: Operand) -> Value:
         return self.binary("divide", x, y)
 
-    def max(self, x, y):
+    def max(self, x: Operand, y: Operand) -> Value:
         return self.binary("maximum", x, y)
 
-    def min(self, x, y):
+    def min(self, x: Operand, y: Operand) -> Value:
         return self.binary("minimum", x, y)
 
-    def neg(self, x):
+    def neg(self, x: Value) -> Value:
         return self.unary("negate", x)
 
-    def both(self, x, y):
+    def both(self, x: Operand, y: Operand) -> Value:
         return self.binary("and", x, y)
 
-    def either(self, x, y):
+    def either(self, x: Operand, y: Operand) -> Value:
         return self.binary("or", x, y)
 
-    def no(self, x):
+    def no(self, x: Value) -> Value:
         return self.unary("not", x)
 
-    def is_nan(self, x):
+    def is_nan(self, x: Value) -> Value:
         return self.compare("NE", x, x)
 
     # ---- reductions and products ----
 
-    def reduce(self, op, x, dims, start, keep=False):
+    def reduce(self, op: str, x: Value, dims: Shape, start: Number, keep: bool = False) -> Value:
         dims = sorted(dims)
         shape = [n for d, n in enumerate(x.shape) if d not in dims]
         result = x if not dims else self.add(
@@ -345,18 +365,18 @@ class Graph:
             result = self.reshape(result, [1 if d in dims else n for d, n in enumerate(x.shape)])
         return result
 
-    def sum(self, x, dims, keep=False):
+    def sum(self, x: Value, dims: Shape, keep: bool = False) -> Value:
         if x.type == "pred":
             return self.reduce("or", x, dims, False, keep)
         return self.reduce("add", x, dims, 0, keep)
 
-    def most(self, x, dims, keep=False):
+    def most(self, x: Value, dims: Shape, keep: bool = False) -> Value:
         return self.reduce("maximum", x, dims, lowest(x.type), keep)
 
-    def least(self, x, dims, keep=False):
+    def least(self, x: Value, dims: Shape, keep: bool = False) -> Value:
         return self.reduce("minimum", x, dims, highest(x.type), keep)
 
-    def dot(self, x, y, contract, batch=((), ())):
+    def dot(self, x: Value, y: Value, contract: Pair, batch: Pair = ((), ())) -> Value:
         """contract, batch: (dimensions of x, dimensions of y). In the inputs' type."""
         if x.type == "pred":
             raise Unsupported("a product of booleans")
@@ -372,9 +392,9 @@ class Graph:
         return self.add("dot", x.type, shape, [x, y], attrs)
 
 
-def lowest(type):
+def lowest(type: str) -> float:
     return -math.inf if is_float(type) else limits(type)[0]
 
 
-def highest(type):
+def highest(type: str) -> float:
     return math.inf if is_float(type) else limits(type)[1]

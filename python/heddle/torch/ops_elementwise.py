@@ -1,10 +1,17 @@
 """Operators that work element by element."""
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .lower import DTYPES, TYPES, Unsupported, Value, is_complex, is_float
-from .table import ROWS, row, type_of
+from .lower import DTYPES, TYPES, Graph, Unsupported, Value, is_complex, is_float
+from .table import ROWS, Row, row, type_of
+
+if TYPE_CHECKING:
+    from .lower import Number, Operand
 
 # Operators that are one of HLO's; integers and booleans become floats where the result is one.
 _SAME = {
@@ -20,8 +27,8 @@ _TAKES_INTEGERS = {"abs", "negate", "sign", "not"}
 _EXACT_ON_INTEGERS = {"ceil", "floor", "round-nearest-even"}
 
 
-def _unary(op, as_bool=False):
-    def lower(g, r, x, *rest):
+def _unary(op: str, as_bool: bool = False) -> Row:
+    def lower(g: Graph, r: Any, x: Value, *rest: Any) -> Value:
         type = "pred" if as_bool else type_of(r)
         if op == "abs" and is_complex(x.type):
             return g.unary("abs", x, type)
@@ -39,8 +46,8 @@ for _name, _op in _SAME.items():
     ROWS[_name] = _unary(_op, _name == "logical_not")
 
 
-def _binary(op):
-    def lower(g, r, x, y, *rest):
+def _binary(op: str) -> Row:
+    def lower(g: Graph, r: Any, x: Operand, y: Operand, *rest: Any) -> Value:
         type = type_of(r)
         return g.binary(op, g.like(x, type), g.like(y, type))
     return lower
@@ -52,15 +59,15 @@ for _name, _op in {
     ROWS[_name] = _binary(_op)
 
 
-def common_type(x, y):
+def common_type(x: Operand, y: Operand) -> str:
     """The type that two operands are compared or computed in."""
-    values = [torch.empty(v.shape, dtype=DTYPES[v.type], device="meta")
-              if isinstance(v, Value) else v for v in (x, y)]
+    values: list[Any] = [torch.empty(v.shape, dtype=DTYPES[v.type], device="meta")
+                         if isinstance(v, Value) else v for v in (x, y)]
     return TYPES[torch.result_type(*values)]
 
 
-def _comparison(direction):
-    def lower(g, r, x, y):
+def _comparison(direction: str) -> Row:
+    def lower(g: Graph, r: Any, x: Operand, y: Operand) -> Value:
         type = common_type(x, y)
         return g.compare(direction, g.like(x, type), g.like(y, type))
     return lower
@@ -70,7 +77,7 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     ROWS[_name] = _comparison(_name.upper())
 
 
-def _logical(op):
+def _logical(op: str) -> Row:
     return lambda g, r, x, y: g.binary(op, g.convert(x, "pred"), g.convert(y, "pred"))
 
 
@@ -78,46 +85,46 @@ for _name, _op in {"logical_and": "and", "logical_or": "or", "logical_xor": "xor
     ROWS[_name] = _logical(_op)
 
 
-def _scaled(g, y, alpha, type):
+def _scaled(g: Graph, y: Operand, alpha: Number | None, type: str) -> Value:
     y = g.like(y, type)
     return y if alpha in (1, None) else g.mul(y, g.scalar(alpha, type))
 
 
 @row("add")
-def add(g, r, x, y, alpha=1):
+def add(g: Graph, r: Any, x: Operand, y: Operand, alpha: Number = 1) -> Value:
     return g.add_(g.like(x, type_of(r)), _scaled(g, y, alpha, type_of(r)))
 
 
 @row("sub")
-def sub(g, r, x, y, alpha=1):
+def sub(g: Graph, r: Any, x: Operand, y: Operand, alpha: Number = 1) -> Value:
     return g.sub(g.like(x, type_of(r)), _scaled(g, y, alpha, type_of(r)))
 
 
 @row("rsub")
-def rsub(g, r, x, y, alpha=1):
+def rsub(g: Graph, r: Any, x: Operand, y: Operand, alpha: Number = 1) -> Value:
     return g.sub(g.like(y, type_of(r)), _scaled(g, x, alpha, type_of(r)))
 
 
 @row("mul")
-def mul(g, r, x, y):
+def mul(g: Graph, r: Any, x: Operand, y: Operand) -> Value:
     return g.mul(g.like(x, type_of(r)), g.like(y, type_of(r)))
 
 
-def _rounded(g, x, mode):
+def _rounded(g: Graph, x: Value, mode: str | None) -> Value:
     return g.unary("floor", x) if mode == "floor" else truncated(g, x)
 
 
-def truncated(g, x):
+def truncated(g: Graph, x: Value) -> Value:
     return g.select(g.compare("LT", x, 0), g.unary("ceil", x), g.unary("floor", x))
 
 
-def _safe(g, y):
+def _safe(g: Graph, y: Value) -> Value:
     """A divisor that is not 0: what an integer's quotient by 0 is, nobody may read."""
     return g.select(g.compare("EQ", y, 0), 1, y)
 
 
 @row("div", "true_divide")
-def div(g, r, x, y, rounding_mode=None):
+def div(g: Graph, r: Any, x: Operand, y: Operand, rounding_mode: str | None = None) -> Value:
     type = type_of(r)
     x, y = g.together(g.like(x, type), g.like(y, type))
     if rounding_mode is None:
@@ -145,17 +152,19 @@ def div(g, r, x, y, rounding_mode=None):
 
 
 ROWS["floor_divide"] = lambda g, r, x, y: div(g, r, x, y, "floor")
-ROWS["prims.fmod"] = lambda g, r, x, y: fmod(g, r, x, y)
 
 
 @row("fmod")
-def fmod(g, r, x, y):
+def fmod(g: Graph, r: Any, x: Operand, y: Operand) -> Value:
     x, y = g.like(x, type_of(r)), g.like(y, type_of(r))
     return g.binary("remainder", x, y if is_float(y.type) else _safe(g, y))
 
 
+ROWS["prims.fmod"] = fmod
+
+
 @row("remainder")
-def remainder(g, r, x, y):
+def remainder(g: Graph, r: Any, x: Operand, y: Operand) -> Value:
     x, y = g.together(g.like(x, type_of(r)), g.like(y, type_of(r)))
     y = y if is_float(y.type) else _safe(g, y)
     rest = g.binary("remainder", x, y)
@@ -165,7 +174,7 @@ def remainder(g, r, x, y):
 
 
 @row("pow.Tensor_Scalar")
-def pow_scalar(g, r, x, y):
+def pow_scalar(g: Graph, r: Any, x: Operand, y: Any) -> Value:
     x = g.like(x, type_of(r))
     if is_complex(x.type):
         raise Unsupported("powers of complex numbers")
@@ -178,23 +187,23 @@ def pow_scalar(g, r, x, y):
 
 
 @row("square")
-def square(g, r, x):
+def square(g: Graph, r: Any, x: Value) -> Value:
     return g.mul(x, x)
 
 
 @row("reciprocal")
-def reciprocal(g, r, x):
+def reciprocal(g: Graph, r: Any, x: Value) -> Value:
     x = g.convert(x, type_of(r))
     return g.div(g.scalar(1, x.type), x)
 
 
 @row("trunc", "fix")
-def trunc(g, r, x):
+def trunc(g: Graph, r: Any, x: Value) -> Value:
     return truncated(g, x) if is_float(x.type) else x
 
 
 @row("round.decimals")
-def round_decimals(g, r, x, decimals):
+def round_decimals(g: Graph, r: Any, x: Value, decimals: int) -> Value:
     scale = 10.0 ** abs(decimals)
     if decimals < 0:
         return g.mul(g.unary("round-nearest-even", g.div(x, scale)), scale)
@@ -202,17 +211,17 @@ def round_decimals(g, r, x, decimals):
 
 
 @row("maximum", "max.other")
-def maximum(g, r, x, y):
+def maximum(g: Graph, r: Any, x: Operand, y: Operand) -> Value:
     return g.max(g.like(x, type_of(r)), g.like(y, type_of(r)))
 
 
 @row("minimum", "min.other")
-def minimum(g, r, x, y):
+def minimum(g: Graph, r: Any, x: Operand, y: Operand) -> Value:
     return g.min(g.like(x, type_of(r)), g.like(y, type_of(r)))
 
 
-def _without_nan(pick):
-    def lower(g, r, x, y):
+def _without_nan(pick: Callable[[Graph, Value, Value], Value]) -> Row:
+    def lower(g: Graph, r: Any, x: Operand, y: Operand) -> Value:
         x, y = g.like(x, type_of(r)), g.like(y, type_of(r))
         both = pick(g, x, y)
         if not is_float(both.type):
@@ -226,7 +235,8 @@ ROWS["fmin"] = _without_nan(lambda g, x, y: g.min(x, y))
 
 
 @row("clamp", "clip", "hardtanh")
-def clamp(g, r, x, low=None, high=None):
+def clamp(g: Graph, r: Any, x: Value, low: Operand | None = None,
+          high: Operand | None = None) -> Value:
     x = g.convert(x, type_of(r))
     if low is not None:
         x = g.max(x, g.like(low, x.type))
@@ -240,17 +250,17 @@ ROWS["relu6"] = lambda g, r, x: g.min(g.max(x, 0), 6)
 
 
 @row("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
-def where(g, r, which, x, y):
+def where(g: Graph, r: Any, which: Value, x: Operand, y: Operand) -> Value:
     return g.select(g.convert(which, "pred"), g.like(x, type_of(r)), g.like(y, type_of(r)))
 
 
 @row("isnan")
-def isnan(g, r, x):
+def isnan(g: Graph, r: Any, x: Value) -> Value:
     return g.is_nan(x)
 
 
 @row("isinf")
-def isinf(g, r, x):
+def isinf(g: Graph, r: Any, x: Value) -> Value:
     if not is_float(x.type):
         return g.full(x.shape, False, "pred")
     return g.compare("EQ", g.unary("abs", x), math.inf)
@@ -260,12 +270,12 @@ ROWS["signbit"] = lambda g, r, x: g.compare("LT", _bits(g, x), 0) if is_float(x.
     else g.compare("LT", x, 0)
 
 
-def _bits(g, x):
+def _bits(g: Graph, x: Value) -> Value:
     return g.bitcast(x, {"f16": "s16", "bf16": "s16", "f32": "s32", "f64": "s64"}[x.type])
 
 
 @row("copysign")
-def copysign(g, r, x, y):
+def copysign(g: Graph, r: Any, x: Operand, y: Operand) -> Value:
     type = type_of(r)
     size = g.unary("abs", g.like(x, type))
     negative = g.compare("LT", _bits(g, g.like(y, type)), 0)
@@ -273,13 +283,13 @@ def copysign(g, r, x, y):
 
 
 @row("atan")
-def atan(g, r, x):
+def atan(g: Graph, r: Any, x: Value) -> Value:
     x = g.convert(x, type_of(r))
     return g.binary("atan2", x, g.scalar(1, x.type))
 
 
-def _log_by(base):
-    def lower(g, r, x):
+def _log_by(base: float) -> Row:
+    def lower(g: Graph, r: Any, x: Value) -> Value:
         x = g.convert(x, type_of(r))
         return g.mul(g.unary("log", x), 1 / math.log(base))
     return lower
@@ -289,13 +299,13 @@ ROWS["log2"], ROWS["log10"] = _log_by(2), _log_by(10)
 
 
 @row("exp2")
-def exp2(g, r, x):
+def exp2(g: Graph, r: Any, x: Value) -> Value:
     x = g.convert(x, type_of(r))
     return g.binary("power", g.scalar(2, x.type), x)
 
 
 @row("hypot")
-def hypot(g, r, x, y):
+def hypot(g: Graph, r: Any, x: Value, y: Value) -> Value:
     x, y = g.unary("abs", x), g.unary("abs", y)
     large, small = g.max(x, y), g.min(x, y)
     ratio = g.div(small, large)
@@ -305,18 +315,18 @@ def hypot(g, r, x, y):
 
 
 @row("_to_copy", "prims.convert_element_type", "prims.device_put")
-def to_copy(g, r, x, *rest):
+def to_copy(g: Graph, r: Any, x: Value, *rest: Any) -> Value:
     return g.convert(x, type_of(r))
 
 
 @row("clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "lift", "contiguous",
      "positive", "prims.view_of", "alias_copy")
-def same(g, r, x, *rest):
+def same(g: Graph, r: Any, x: Any, *rest: Any) -> Any:
     return x
 
 
 @row("_conj", "_conj_physical", "conj_physical")
-def conj(g, r, x):
+def conj(g: Graph, r: Any, x: Value) -> Value:
     if not is_complex(x.type):
         return x
     part = "f32" if x.type == "c64" else "f64"
@@ -325,38 +335,38 @@ def conj(g, r, x):
 
 
 @row("complex")
-def complex_(g, r, x, y):
+def complex_(g: Graph, r: Any, x: Value, y: Value) -> Value:
     return g.binary("complex", x, y, type_of(r))
 
 
 @row("real", "imag")
-def real(g, r, x):
+def real(g: Graph, r: Any, x: Value) -> Value:
     return g.unary("real", x, type_of(r))
 
 
 @row("view_as_real")
-def view_as_real(g, r, x):
+def view_as_real(g: Graph, r: Any, x: Value) -> Value:
     parts = [g.unary(op, x, type_of(r)) for op in ("real", "imag")]
     return g.concat([g.reshape(part, (*x.shape, 1)) for part in parts], x.rank)
 
 
 @row("view_as_complex")
-def view_as_complex(g, r, x):
+def view_as_complex(g: Graph, r: Any, x: Value) -> Value:
     re, im = (g.reshape(g.slice_dim(x, x.rank - 1, i, i + 1), x.shape[:-1]) for i in (0, 1))
     return g.binary("complex", re, im, type_of(r))
 
 
-def _polar_parts(g, size, angle):
+def _polar_parts(g: Graph, size: Value, angle: Value) -> tuple[Value, Value]:
     return g.mul(size, g.unary("cosine", angle)), g.mul(size, g.unary("sine", angle))
 
 
 @row("polar")
-def polar(g, r, size, angle):
+def polar(g: Graph, r: Any, size: Value, angle: Value) -> Value:
     return g.binary("complex", *_polar_parts(g, size, angle), type_of(r))
 
 
 @row("angle")
-def angle(g, r, x):
+def angle(g: Graph, r: Any, x: Value) -> Value:
     if is_complex(x.type):
         return g.binary("atan2", g.unary("imag", x, type_of(r)), g.unary("real", x, type_of(r)))
     x = g.convert(x, type_of(r))
@@ -364,7 +374,7 @@ def angle(g, r, x):
     return g.select(g.is_nan(x), x, half_turn)
 
 
-def _shift(op):
+def _shift(op: str) -> Row:
     return lambda g, r, x, y: g.binary(op, g.like(x, type_of(r)), g.like(y, type_of(r)))
 
 
@@ -375,7 +385,7 @@ ROWS["bitwise_right_shift"] = ROWS["__rshift__"] = _shift("shift-right-arithmeti
 # ---- activations ----
 
 @row("gelu")
-def gelu(g, r, x, approximate="none"):
+def gelu(g: Graph, r: Any, x: Value, approximate: str = "none") -> Value:
     if approximate == "tanh":
         cube = g.mul(g.mul(x, x), x)
         inner = g.mul(g.add_(x, g.mul(cube, 0.044715)), math.sqrt(2 / math.pi))
@@ -384,29 +394,30 @@ def gelu(g, r, x, approximate="none"):
 
 
 @row("leaky_relu")
-def leaky_relu(g, r, x, slope=0.01):
+def leaky_relu(g: Graph, r: Any, x: Value, slope: float = 0.01) -> Value:
     return g.select(g.compare("GT", x, 0), x, g.mul(x, slope))
 
 
 @row("elu")
-def elu(g, r, x, alpha=1, scale=1, input_scale=1):
+def elu(g: Graph, r: Any, x: Value, alpha: float = 1, scale: float = 1,
+        input_scale: float = 1) -> Value:
     below = g.mul(g.unary("exponential-minus-one", g.mul(x, input_scale)), alpha * scale)
     return g.select(g.compare("GT", x, 0), g.mul(x, scale), below)
 
 
 @row("silu")
-def silu(g, r, x):
+def silu(g: Graph, r: Any, x: Value) -> Value:
     return g.mul(x, g.unary("logistic", x))
 
 
 @row("ldexp")
-def ldexp(g, r, x, y):
+def ldexp(g: Graph, r: Any, x: Operand, y: Operand) -> Value:
     type = type_of(r)
     return g.mul(g.like(x, type), g.binary("power", g.scalar(2, type), g.like(y, type)))
 
 
 @row("nextafter")
-def nextafter(g, r, x, y):
+def nextafter(g: Graph, r: Any, x: Value, y: Value) -> Value:
     bits = _bits(g, x)
     zero = g.compare("EQ", x, 0)
     up = g.compare("GT", y, x)
@@ -418,7 +429,7 @@ def nextafter(g, r, x, y):
     return g.select(g.is_nan(x), x, g.select(g.is_nan(y), y, moved))
 
 @row("frexp")
-def frexp(g, r, x):
+def frexp(g: Graph, r: Any, x: Value) -> list[Value]:
     if x.type != "f32":
         raise Unsupported(f"the parts of {x.type}")
     tiny = g.compare("LT", g.unary("abs", x), 2.0 ** -126)

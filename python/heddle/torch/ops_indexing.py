@@ -1,11 +1,19 @@
 """Operators that read or write at positions that are values."""
-from .lower import Unsupported, Value, highest, is_float, lowest
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .lower import Graph, Unsupported, Value, highest, is_float, lowest
 from .ops_movement import wrap
 from .ops_reductions import running
 from .table import row, type_of
 
+if TYPE_CHECKING:
+    from .lower import Number, Operand
 
-def gather_rows(g, x, at, dims):
+
+def gather_rows(g: Graph, x: Value, at: Value, dims: Sequence[int]) -> Value:
     """x at positions: at [..., len(dims)], not negative, in these dimensions of x; the others
     stand behind the positions' dimensions."""
     rest = [d for d in range(x.rank) if d not in dims]
@@ -22,7 +30,8 @@ def gather_rows(g, x, at, dims):
         ",".join(map(str, sizes))))
 
 
-def scatter_rows(g, x, at, updates, dims, op=None):
+def scatter_rows(g: Graph, x: Value, at: Value, updates: Value, dims: Sequence[int],
+                 op: str | None = None) -> Value:
     """x with updates [..., rest of x] put, or combined by op, at [..., len(dims)]."""
     if updates.count == 0:
         return x
@@ -39,34 +48,34 @@ def scatter_rows(g, x, at, updates, dims, op=None):
         *(",".join(map(str, v)) for v in (windows, dims, dims)), len(where), helper))
 
 
-def positive(g, at, extent):
+def positive(g: Graph, at: Value, extent: int) -> Value:
     """Positions from the end as those from the start."""
     return g.select(g.compare("LT", at, 0), g.add_(at, g.scalar(extent, at.type)), at)
 
 
-def vectors(g, parts):
+def vectors(g: Graph, parts: Sequence[Value]) -> Value:
     """Positions in several dimensions, as [..., len(parts)]."""
     parts = g.together(*parts)
     return g.concat([g.reshape(part, [*part.shape, 1]) for part in parts], parts[0].rank)
 
 
-def take_flat(g, x, at, shape):
+def take_flat(g: Graph, x: Value, at: Value, shape: Sequence[int]) -> Value:
     at = g.reshape(at, [*at.shape, 1])
     return g.reshape(gather_rows(g, g.reshape(x, [x.count]), at, [0]), shape)
 
 
 @row("take")
-def take(g, r, x, at):
+def take(g: Graph, r: Any, x: Value, at: Value) -> Value:
     return take_flat(g, x, positive(g, at, x.count), at.shape)
 
 
 @row("embedding")
-def embedding(g, r, table, at, *rest):
+def embedding(g: Graph, r: Any, table: Value, at: Value, *rest: Any) -> Value:
     return gather_rows(g, table, g.reshape(at, [*at.shape, 1]), [0])
 
 
 @row("index_select")
-def index_select(g, r, x, dim, at):
+def index_select(g: Graph, r: Any, x: Value, dim: int, at: Value) -> Value:
     if x.rank == 0:
         return g.reshape(x, r.shape)
     dim = wrap(dim, x.rank)
@@ -76,14 +85,14 @@ def index_select(g, r, x, dim, at):
     return g.transpose(y, [*order[:dim], 0, *order[dim:]])
 
 
-def _along(g, x, dim, at):
+def _along(g: Graph, x: Value, dim: int, at: Value) -> Value:
     """Positions [..., rank of x] of which one dimension's are given."""
     parts = [at if d == dim else g.iota(at.shape, d, at.type) for d in range(x.rank)]
     return vectors(g, parts)
 
 
 @row("gather")
-def gather(g, r, x, dim, at, *rest):
+def gather(g: Graph, r: Any, x: Value, dim: int, at: Value, *rest: Any) -> Value:
     if x.rank == 0:
         return g.broadcast(g.reshape(x, [1] * at.rank), at.shape)
     if at.count == 0:
@@ -92,7 +101,8 @@ def gather(g, r, x, dim, at, *rest):
     return gather_rows(g, x, _along(g, x, wrap(dim, x.rank), at), list(range(x.rank)))
 
 
-def _scatter(g, x, dim, at, updates, op, start=None):
+def _scatter(g: Graph, x: Value, dim: int, at: Value, updates: Value, op: str | None,
+             start: Value | None = None) -> Value:
     """Into x, or where `start` is given into that instead."""
     shape = x.shape
     base = x if start is None else start
@@ -109,17 +119,17 @@ def _scatter(g, x, dim, at, updates, op, start=None):
 
 
 @row("scatter.src", "scatter.value")
-def scatter(g, r, x, dim, at, src):
+def scatter(g: Graph, r: Any, x: Value, dim: int, at: Value, src: Operand) -> Value:
     src = g.broadcast(g.like(src, x.type), at.shape) if not isinstance(src, Value) else src
     return _scatter(g, x, dim, at, g.convert(src, x.type), None)
 
 
 @row("scatter_add")
-def scatter_add(g, r, x, dim, at, src):
+def scatter_add(g: Graph, r: Any, x: Value, dim: int, at: Value, src: Value) -> Value:
     return _scatter(g, x, dim, at, g.convert(src, x.type), _sum_of(x.type))
 
 
-def _sum_of(type):
+def _sum_of(type: str) -> str:
     return "or" if type == "pred" else "add"
 
 
@@ -127,11 +137,12 @@ _REDUCTIONS = {"sum": "add", "prod": "multiply", "amax": "maximum", "amin": "min
                "mean": "add"}
 
 
-def neutral(op, type):
+def neutral(op: str, type: str) -> float:
     return {"add": 0, "multiply": 1, "maximum": lowest(type), "minimum": highest(type)}[op]
 
 
-def _with_self(g, x, dim, at, src, reduce, include_self, put):
+def _with_self(g: Graph, x: Value, dim: int, at: Value, src: Value, reduce: str, include_self: bool,
+               put: Callable[[Value, Value, str], Value]) -> Value:
     op = _REDUCTIONS[reduce]
     start = x
     ones = g.full(src.shape, 1, x.type)
@@ -152,7 +163,8 @@ def _with_self(g, x, dim, at, src, reduce, include_self, put):
 
 
 @row("scatter_reduce.two")
-def scatter_reduce(g, r, x, dim, at, src, reduce, include_self=True):
+def scatter_reduce(g: Graph, r: Any, x: Value, dim: int, at: Value, src: Value, reduce: str,
+                   include_self: bool = True) -> Value:
     if at.count == 0:
         return x
     src = g.reshape(src, src.shape or (1,))
@@ -163,7 +175,8 @@ def scatter_reduce(g, r, x, dim, at, src, reduce, include_self=True):
 
 
 @row("index_reduce")
-def index_reduce(g, r, x, dim, at, src, reduce, include_self=True):
+def index_reduce(g: Graph, r: Any, x: Value, dim: int, at: Value, src: Value, reduce: str,
+                 include_self: bool = True) -> Value:
     if x.rank == 0:
         return g.reshape(index_reduce(g, r, g.reshape(x, [1]), 0, at, g.reshape(src, [src.count]),
                                       reduce, include_self), ())
@@ -178,21 +191,21 @@ def index_reduce(g, r, x, dim, at, src, reduce, include_self=True):
 
 # ---- tensors as indices ----
 
-def _plan(g, x, indices):
+def _plan(g: Graph, x: Value, indices: Sequence[Value | None]) -> tuple[list[int], Value]:
     """(dimensions of x that are indexed, positions [..., those])."""
-    dims = [d for d, at in enumerate(indices) if at is not None]
-    if any(indices[d].type == "pred" for d in dims):
+    given = [(d, at) for d, at in enumerate(indices) if at is not None]
+    if any(at.type == "pred" for _, at in given):
         raise Unsupported("a mask as an index: how many elements there are is data")
-    at = [positive(g, g.convert(indices[d], "s64"), x.shape[d]) for d in dims]
-    return dims, vectors(g, at)
+    places = [positive(g, g.convert(at, "s64"), x.shape[d]) for d, at in given]
+    return [d for d, _ in given], vectors(g, places)
 
 
-def _side_by_side(dims):
+def _side_by_side(dims: Sequence[int]) -> bool:
     return dims == list(range(dims[0], dims[0] + len(dims)))
 
 
 @row("index.Tensor", "_unsafe_index.Tensor")
-def index(g, r, x, indices):
+def index(g: Graph, r: Any, x: Value, indices: Sequence[Value | None]) -> Value:
     if 0 in r.shape:
         return g.full(r.shape, 0, x.type)
     dims, at = _plan(g, x, indices)
@@ -205,7 +218,8 @@ def index(g, r, x, indices):
 
 
 @row("index_put", "_unsafe_index_put")
-def index_put(g, r, x, indices, values, accumulate=False, *rest):
+def index_put(g: Graph, r: Any, x: Value, indices: Sequence[Value | None], values: Value,
+              accumulate: bool = False, *rest: Any) -> Value:
     if not any(at is not None for at in indices):
         raise Unsupported("index_put without an index")
     if len([at for at in indices if at is not None]) == 1 and accumulate is False:
@@ -229,7 +243,7 @@ def index_put(g, r, x, indices, values, accumulate=False, *rest):
     return scatter_rows(g, x, at, values, dims, _sum_of(x.type) if accumulate else None)
 
 
-def _put_where(g, x, mask, values):
+def _put_where(g: Graph, x: Value, mask: Value, values: Value) -> Value:
     """values [places of the mask, rest of x], or what broadcasts to that."""
     rest = x.shape[mask.rank:]
     if values.rank <= len(rest) or values.shape[0] == 1:
@@ -244,14 +258,14 @@ def _put_where(g, x, mask, values):
     return g.select(g.broadcast(mask, x.shape, list(range(mask.rank))), values, x)
 
 
-def places_in_order(g, mask):
+def places_in_order(g: Graph, mask: Value) -> Value:
     """For each true element of a mask, how many come before it."""
     flags = g.convert(g.reshape(mask, [mask.count]), "s64")
     return g.reshape(g.max(g.sub(running(g, flags, 0, "add", 0), 1), 0), mask.shape)
 
 
 @row("nonzero_static")
-def nonzero_static(g, r, x, size, fill_value=-1):
+def nonzero_static(g: Graph, r: Any, x: Value, size: int, fill_value: int = -1) -> Value:
     if 0 in r.shape or x.count == 0:
         return g.full(r.shape, fill_value, "s64")
     mask = g.convert(x, "pred")
@@ -265,8 +279,10 @@ def nonzero_static(g, r, x, size, fill_value=-1):
 
 
 @row("_embedding_bag", "_embedding_bag_forward_only")
-def embedding_bag(g, r, table, at, offsets, by_frequency=False, mode=0, sparse=False, weights=None,
-                  include_last=False, padding=-1):
+def embedding_bag(g: Graph, r: Any, table: Value, at: Value, offsets: Value,
+                  by_frequency: bool = False, mode: int = 0, sparse: bool = False,
+                  weights: Value | None = None, include_last: bool = False,
+                  padding: int = -1) -> list[Value]:
     bags = r[0].shape[0]
     if mode == 2 or padding != -1 or bags == 0 or at.count == 0:
         raise Unsupported("bags of maxima, of nothing, or with padding")
@@ -295,7 +311,8 @@ def embedding_bag(g, r, table, at, offsets, by_frequency=False, mode=0, sparse=F
 
 
 @row("index_add")
-def index_add(g, r, x, dim, at, src, alpha=1):
+def index_add(g: Graph, r: Any, x: Value, dim: int, at: Value, src: Value,
+              alpha: Number = 1) -> Value:
     if x.rank == 0:
         return g.reshape(index_add(g, r, g.reshape(x, [1]), 0, at, g.reshape(src, [src.count]),
                                    alpha), ())
@@ -307,7 +324,9 @@ def index_add(g, r, x, dim, at, src, alpha=1):
 
 
 @row("searchsorted.Tensor")
-def searchsorted(g, r, edges, x, out_int32=False, right=False, side=None, sorter=None):
+def searchsorted(g: Graph, r: Any, edges: Value, x: Value, out_int32: bool = False,
+                 right: bool = False, side: str | None = None,
+                 sorter: Value | None = None) -> Value:
     if edges.rank not in (1, x.rank):
         raise Unsupported("searchsorted of one value in rows")
     if sorter is not None:
@@ -327,12 +346,14 @@ def searchsorted(g, r, edges, x, out_int32=False, right=False, side=None, sorter
 
 
 @row("bucketize.Tensor")
-def bucketize(g, r, x, edges, out_int32=False, right=False):
+def bucketize(g: Graph, r: Any, x: Value, edges: Value, out_int32: bool = False,
+              right: bool = False) -> Value:
     return searchsorted(g, r, edges, x, out_int32, right)
 
 
 @row("as_strided_scatter")
-def as_strided_scatter(g, r, x, src, size, stride, offset=None):
+def as_strided_scatter(g: Graph, r: Any, x: Value, src: Value, size: Sequence[int],
+                       stride: Sequence[int], offset: int | None = None) -> Value:
     if src.count == 0:
         return x
     at = strided_places(g, size, stride, offset)
@@ -341,7 +362,8 @@ def as_strided_scatter(g, r, x, src, size, stride, offset=None):
     return g.reshape(flat, x.shape)
 
 
-def strided_places(g, size, stride, offset):
+def strided_places(g: Graph, size: Sequence[int], stride: Sequence[int],
+                   offset: int | None) -> Value:
     """Number of each element of a strided view among those of its memory."""
     at = g.scalar(offset or 0, "s64")
     for d, (n, step) in enumerate(zip(size, stride)):
@@ -351,7 +373,8 @@ def strided_places(g, size, stride, offset):
 
 
 @row("as_strided", "as_strided_copy")
-def as_strided(g, r, x, size, stride, offset=None):
+def as_strided(g: Graph, r: Any, x: Value, size: Sequence[int], stride: Sequence[int],
+               offset: int | None = None) -> Value:
     """Of a dense tensor: its elements by number."""
     if r.numel() == 0:
         return g.full(r.shape, 0, x.type)
@@ -359,7 +382,8 @@ def as_strided(g, r, x, size, stride, offset=None):
 
 
 @row("diagonal_scatter")
-def diagonal_scatter(g, r, x, src, offset=0, dim1=0, dim2=1):
+def diagonal_scatter(g: Graph, r: Any, x: Value, src: Value, offset: int = 0, dim1: int = 0,
+                     dim2: int = 1) -> Value:
     dim1, dim2 = wrap(dim1, x.rank), wrap(dim2, x.rank)
     n = src.shape[-1] if src.rank else 0
     if n == 0:
@@ -377,7 +401,7 @@ def diagonal_scatter(g, r, x, src, offset=0, dim1=0, dim2=1):
 
 
 @row("put")
-def put(g, r, x, at, src, accumulate=False):
+def put(g: Graph, r: Any, x: Value, at: Value, src: Value, accumulate: bool = False) -> Value:
     if at.count == 0:
         return x
     where = g.reshape(positive(g, at, x.count), [at.count, 1])
@@ -387,14 +411,14 @@ def put(g, r, x, at, src, accumulate=False):
 
 
 @row("scatter.reduce", "scatter.value_reduce")
-def scatter_by(g, r, x, dim, at, src, reduce):
+def scatter_by(g: Graph, r: Any, x: Value, dim: int, at: Value, src: Operand, reduce: str) -> Value:
     src = g.broadcast(g.like(src, x.type), at.shape) if not isinstance(src, Value) else src
     op = {"add": "add", "multiply": "multiply"}[reduce]
     return _scatter(g, x, dim, at, src, op)
 
 
 @row("masked_scatter")
-def masked_scatter(g, r, x, mask, src):
+def masked_scatter(g: Graph, r: Any, x: Value, mask: Value, src: Value) -> Value:
     """The n-th place of the mask gets the n-th element."""
     x, mask = g.together(x, mask)
     if x.count == 0:

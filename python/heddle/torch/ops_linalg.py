@@ -1,7 +1,11 @@
 """Fourier transforms, triangular systems and distances."""
-import math
+from __future__ import annotations
 
-from .lower import Unsupported, is_float
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .lower import Graph, Unsupported, Value, is_float
 from .ops_indexing import gather_rows
 from .ops_movement import tril
 from .table import row, type_of
@@ -9,7 +13,7 @@ from .table import row, type_of
 
 # ---- transforms ----
 
-def _scaled(g, x, normalization, count):
+def _scaled(g: Graph, x: Value, normalization: int, count: int) -> Value:
     factor = {0: None, 1: 1 / math.sqrt(count), 2: 1 / count}[normalization]
     if factor is None:
         return x
@@ -17,7 +21,8 @@ def _scaled(g, x, normalization, count):
     return g.mul(x, g.convert(g.scalar(factor, part), x.type))
 
 
-def _fft_last(g, x, kind, dim, length, shape, type):
+def _fft_last(g: Graph, x: Value, kind: str, dim: int, length: int, shape: Sequence[int],
+              type: str) -> Value:
     """Along one dimension, which is brought to the end and back."""
     order = [d for d in range(x.rank) if d != dim] + [dim]
     back = [order.index(d) for d in range(x.rank)]
@@ -28,7 +33,8 @@ def _fft_last(g, x, kind, dim, length, shape, type):
 
 
 @row("_fft_c2c")
-def fft_c2c(g, r, x, dims, normalization, forward):
+def fft_c2c(g: Graph, r: Any, x: Value, dims: Sequence[int], normalization: int,
+            forward: bool) -> Value:
     for dim in dims:
         x = _fft_last(g, x, "FFT" if forward else "IFFT", dim % x.rank, x.shape[dim], x.shape,
                       x.type)
@@ -38,13 +44,14 @@ def fft_c2c(g, r, x, dims, normalization, forward):
     return _scaled(g, x, normalization, count)
 
 
-def _times(g, x, factor):
+def _times(g: Graph, x: Value, factor: complex) -> Value:
     part = {"c64": "f32", "c128": "f64"}.get(x.type, x.type)
     return g.mul(x, g.convert(g.scalar(factor, part), x.type))
 
 
 @row("_fft_r2c")
-def fft_r2c(g, r, x, dims, normalization, onesided):
+def fft_r2c(g: Graph, r: Any, x: Value, dims: Sequence[int], normalization: int,
+            onesided: bool) -> Value:
     if not onesided:
         type = type_of(r)
         return fft_c2c(g, r, g.convert(x, type), dims, normalization, True)
@@ -58,7 +65,8 @@ def fft_r2c(g, r, x, dims, normalization, onesided):
 
 
 @row("_fft_c2r")
-def fft_c2r(g, r, x, dims, normalization, size):
+def fft_c2r(g: Graph, r: Any, x: Value, dims: Sequence[int], normalization: int,
+            size: int) -> Value:
     count = math.prod(r.shape[d] for d in dims)
     for dim in dims[:-1]:
         x = _fft_last(g, x, "IFFT", dim % x.rank, x.shape[dim], x.shape, x.type)
@@ -71,7 +79,7 @@ def fft_c2r(g, r, x, dims, normalization, size):
 # ---- linear algebra ----
 
 @row("linalg_cholesky_ex")
-def cholesky(g, r, x, upper=False, check=False):
+def cholesky(g: Graph, r: Any, x: Value, upper: bool = False, check: bool = False) -> list[Value]:
     if check or not is_float(x.type):
         raise Unsupported("a check while it runs")
     swap = [*range(x.rank - 2), x.rank - 1, x.rank - 2]
@@ -82,7 +90,8 @@ def cholesky(g, r, x, upper=False, check=False):
     return [g.transpose(y, swap) if upper else y, g.convert(bad, "s32")]
 
 
-def solve(g, a, b, lower, unit=False, transposed=False, left=True):
+def solve(g: Graph, a: Value, b: Value, lower: bool, unit: bool = False, transposed: bool = False,
+          left: bool = True) -> Value:
     if 0 in b.shape:
         return b
     way = "TRANSPOSE" if transposed else "NO_TRANSPOSE"
@@ -91,12 +100,13 @@ def solve(g, a, b, lower, unit=False, transposed=False, left=True):
     return g.add("triangular-solve", b.type, b.shape, [a, b], f"{flags}, transpose_a={way}")
 
 
-def _batched(g, x, batch):
+def _batched(g: Graph, x: Value, batch: Sequence[int]) -> Value:
     return g.broadcast(x, [*batch, *x.shape[-2:]])
 
 
 @row("linalg_solve_triangular")
-def solve_triangular(g, r, a, b, upper, left=True, unitriangular=False):
+def solve_triangular(g: Graph, r: Any, a: Value, b: Value, upper: bool, left: bool = True,
+                     unitriangular: bool = False) -> Value:
     if not is_float(b.type):
         raise Unsupported("a complex system")
     if 0 in r.shape:
@@ -107,7 +117,8 @@ def solve_triangular(g, r, a, b, upper, left=True, unitriangular=False):
 
 
 @row("triangular_solve")
-def triangular_solve(g, r, b, a, upper=True, transpose=False, unitriangular=False):
+def triangular_solve(g: Graph, r: Any, b: Value, a: Value, upper: bool = True,
+                     transpose: bool = False, unitriangular: bool = False) -> list[Value]:
     if not is_float(b.type):
         raise Unsupported("a complex system")
     if 0 in r[0].shape:
@@ -118,7 +129,7 @@ def triangular_solve(g, r, b, a, upper=True, transpose=False, unitriangular=Fals
 
 
 @row("cholesky_solve")
-def cholesky_solve(g, r, b, factor, upper=False):
+def cholesky_solve(g: Graph, r: Any, b: Value, factor: Value, upper: bool = False) -> Value:
     if not is_float(b.type):
         raise Unsupported("a complex system")
     if 0 in r.shape:
@@ -130,27 +141,30 @@ def cholesky_solve(g, r, b, factor, upper=False):
 
 
 @row("cholesky_inverse")
-def cholesky_inverse(g, r, factor, upper=False):
+def cholesky_inverse(g: Graph, r: Any, factor: Value, upper: bool = False) -> Value:
     rows, columns = (g.iota(factor.shape[-2:], d, "s32") for d in (0, 1))
     unit = g.convert(g.compare("EQ", rows, columns), factor.type)
     return cholesky_solve(g, r, unit, factor, upper)
 
 
 @row("_trilinear")
-def trilinear(g, r, a, b, c, expand1, expand2, expand3, sumdim, unroll=1):
+def trilinear(g: Graph, r: Any, a: Value, b: Value, c: Value, expand1: Sequence[int],
+              expand2: Sequence[int], expand3: Sequence[int], sumdim: Sequence[int],
+              unroll: int = 1) -> Value:
     rank = a.rank + len(expand1)
-    total = None
+    total: Value | None = None
     for x, more in ((a, expand1), (b, expand2), (c, expand3)):
         shape, at = [], iter(x.shape)
         for d in range(rank):
             shape.append(1 if d in more else next(at))
         x = g.reshape(x, shape)
         total = x if total is None else g.mul(total, x)
+    assert total is not None
     return g.sum(total, sumdim)
 
 
 @row("_pdist_forward")
-def pdist(g, r, x, p=2.0):
+def pdist(g: Graph, r: Any, x: Value, p: float = 2.0) -> Value:
     n = x.shape[0]
     if n < 2:
         return g.full(r.shape, 0, x.type)

@@ -1,5 +1,10 @@
 """LU factorisations of small matrices and what follows from them."""
-from .lower import Unsupported, is_float
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .lower import Graph, Unsupported, Value, is_float
 from .ops_movement import tril, triu
 from .ops_reductions import first_place
 from .table import row
@@ -8,7 +13,7 @@ from .table import row
 _MOST = 64
 
 
-def decompose(g, x):
+def decompose(g: Graph, x: Value) -> tuple[Value, Value, Value, Value]:
     """(LU, pivots from 0, the order of rows, their sign) with partial pivoting, column by column."""
     *batch, m, n = x.shape
     if not is_float(x.type) or max(m, n) > _MOST:
@@ -42,7 +47,7 @@ def decompose(g, x):
     return g.slice_dim(x, rank - 1, 0, n), g.concat(pivots, rank - 2), order, sign
 
 
-def exchange(g, x, line, k, at):
+def exchange(g: Graph, x: Value, line: Value, k: int, at: Value) -> Value:
     """x with rows k and at [..., 1] in each other's place, as a product: of zeros and ones."""
     here, there = g.compare("EQ", line, k), g.compare("EQ", line, at)
     from_row = g.select(here, at, g.select(there, g.scalar(k, "s64"), line))
@@ -51,7 +56,7 @@ def exchange(g, x, line, k, at):
                  (batch, batch))
 
 
-def permutation_of(g, from_row, type):
+def permutation_of(g: Graph, from_row: Value, type: str) -> Value:
     """[..., i, j] is 1 where row i comes from j."""
     n = from_row.shape[-1]
     shape = [*from_row.shape, n]
@@ -59,7 +64,7 @@ def permutation_of(g, from_row, type):
     return g.convert(g.compare("EQ", wide, g.iota(shape, len(shape) - 1, "s64")), type)
 
 
-def order_of_rows(g, pivots, rows):
+def order_of_rows(g: Graph, pivots: Value, rows: int) -> Value:
     """What the pivots, from 1, make of rows that stood in order."""
     if rows > _MOST:
         raise Unsupported("a factorisation that is LAPACK's")
@@ -72,12 +77,12 @@ def order_of_rows(g, pivots, rows):
     return g.convert(g.reshape(order, shape), "s64")
 
 
-def _unit(g, shape):
+def _unit(g: Graph, shape: Sequence[int]) -> Value:
     rows, columns = (g.iota(shape[-2:], d, "s32") for d in (0, 1))
     return g.compare("EQ", rows, columns)
 
 
-def parts_of(g, lu):
+def parts_of(g: Graph, lu: Value) -> tuple[Value, Value]:
     """(L, U) of a factorisation in one matrix."""
     *_, m, n = lu.shape
     k, rank = min(m, n), lu.rank
@@ -87,7 +92,7 @@ def parts_of(g, lu):
     return left, upper
 
 
-def permutation(g, order, type):
+def permutation(g: Graph, order: Value, type: str) -> Value:
     """P of A = P L U."""
     n = order.shape[-1]
     shape = [*order.shape, n]
@@ -97,7 +102,7 @@ def permutation(g, order, type):
 
 
 @row("linalg_lu")
-def lu_(g, r, x, pivot=True):
+def lu_(g: Graph, r: Any, x: Value, pivot: bool = True) -> list[Value]:
     if not pivot:
         raise Unsupported("a factorisation without pivots")
     lu, _, order, _ = decompose(g, x)
@@ -105,21 +110,23 @@ def lu_(g, r, x, pivot=True):
 
 
 @row("lu_unpack")
-def lu_unpack(g, r, lu, pivots, with_data=True, with_pivots=True):
+def lu_unpack(g: Graph, r: Any, lu: Value, pivots: Value, with_data: bool = True,
+              with_pivots: bool = True) -> list[Value]:
     if not is_float(lu.type):
         raise Unsupported("a complex factorisation")
     empty = g.full([0], 0, lu.type)
     left, upper = parts_of(g, lu) if with_data else (empty, empty)
-    order = order_of_rows(g, pivots, lu.shape[-2]) if with_pivots else None
-    return [permutation(g, order, lu.type) if with_pivots else empty, left, upper]
+    if not with_pivots:
+        return [empty, left, upper]
+    return [permutation(g, order_of_rows(g, pivots, lu.shape[-2]), lu.type), left, upper]
 
 
-def _diagonal(g, lu):
+def _diagonal(g: Graph, lu: Value) -> Value:
     value = g.sum(g.select(_unit(g, lu.shape), lu, g.scalar(0, lu.type)), [lu.rank - 1])
     return g.slice_dim(value, value.rank - 1, 0, min(lu.shape[-2:]))
 
 
-def _singular(g, lu):
+def _singular(g: Graph, lu: Value) -> Value:
     """The number of the first zero on the diagonal, from 1; 0: there is none."""
     diagonal = _diagonal(g, lu)
     n = diagonal.shape[-1]
@@ -132,7 +139,7 @@ def _singular(g, lu):
 
 
 @row("linalg_lu_factor_ex")
-def lu_factor(g, r, x, pivot=True, check=False):
+def lu_factor(g: Graph, r: Any, x: Value, pivot: bool = True, check: bool = False) -> list[Value]:
     if not pivot:
         raise Unsupported("a factorisation that is LAPACK's")
     lu, pivots, _, _ = decompose(g, x)
@@ -140,14 +147,14 @@ def lu_factor(g, r, x, pivot=True, check=False):
 
 
 @row("_linalg_det")
-def det(g, r, x):
+def det(g: Graph, r: Any, x: Value) -> list[Value]:
     lu, pivots, _, sign = decompose(g, x)
     value = g.mul(sign, g.reduce("multiply", _diagonal(g, lu), [x.rank - 2], 1))
     return [value, lu, g.add_(g.convert(pivots, "s32"), 1)]
 
 
 @row("_linalg_slogdet")
-def slogdet(g, r, x):
+def slogdet(g: Graph, r: Any, x: Value) -> list[Value]:
     lu, pivots, _, sign = decompose(g, x)
     diagonal = _diagonal(g, lu)
     last = [diagonal.rank - 1]

@@ -1,11 +1,18 @@
 """Orthogonal polynomials whose degree is a value: a loop over the degrees."""
-from .lower import Unsupported
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .lower import Graph, Unsupported, Value
 from .ops_elementwise import truncated
-from .table import ROWS, type_of
+from .table import ROWS, Row, type_of
+
+if TYPE_CHECKING:
+    from .lower import Operand
 
 
-
-def _degrees(g, n, x, first, step):
+def _degrees(g: Graph, n: Value, x: Value, first: Value, step: Callable[[str], list[str]]) -> Value:
     """step(lines, x, k, p, before): the lines and the name of the next."""
     shape = x.shape
     dims = ",".join(map(str, shape))
@@ -16,7 +23,7 @@ def _degrees(g, n, x, first, step):
     unpack = [f"{name} = {type} get-tuple-element(a0), index={i}"
               for i, (name, type) in enumerate(zip(names, types))]
 
-    def computation(lines, root):
+    def computation(lines: list[str], root: str) -> str:
         body = "\n  ".join([f"a0 = {state} parameter(0)", *lines, "ROOT " + root])
         return g.helpers.setdefault(body, f"f{len(g.helpers)}")
     more = computation(unpack[:2], "r = pred[] compare(k, end), direction=LT")
@@ -36,7 +43,7 @@ def _degrees(g, n, x, first, step):
     return whole[6]
 
 
-def _tuple(g, values):
+def _tuple(g: Graph, values: Sequence[Value]) -> Value:
     from .lower import Value, shape_text
     name = f"v{len(g.lines)}"
     shapes = ", ".join(shape_text(v.type, v.shape) for v in values)
@@ -44,14 +51,15 @@ def _tuple(g, values):
     return Value(name, "tuple", ())
 
 
-def _constant(tensor, name, value):
+def _constant(tensor: str, name: str, value: int) -> list[str]:
     return [f"{name}0 = f64[] constant({value})",
             f"{name} = {tensor} broadcast({name}0), dimensions={{}}"]
 
 
-def _three_terms(slope, other, divided=False, weight=None):
+def _three_terms(slope: str, other: str, divided: bool = False,
+                 weight: list[str] | None = None) -> Callable[[str], list[str]]:
     """q = (slope x p - other before), each a line of names; divided by k + 1."""
-    def step(t):
+    def step(t: str) -> list[str]:
         lines = _constant(t, "two", 2) + _constant(t, "unit", 1)
         lines += [f"twok = {t} add(kk, kk)", f"odd = {t} add(twok, unit)"]
         lines += [line.format(t=t) for line in weight or []]
@@ -76,8 +84,8 @@ _ROWS = {
 }
 
 
-def _row(first, step, shifted):
-    def lower(g, r, x, n):
+def _row(first: tuple[int, int], step: Callable[[str], list[str]], shifted: bool) -> Row:
+    def lower(g: Graph, r: Any, x: Operand, n: Operand) -> Value:
         if type_of(r) == "f64":
             raise Unsupported("in double, which it is not precise enough for")
         x, n = g.together(g.like(x, "f64"), g.like(n, "f64"))

@@ -1,22 +1,32 @@
 """Pools and their gradients."""
-import math
+from __future__ import annotations
 
-from .lower import Unsupported, is_float, lowest
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .lower import Graph, Unsupported, Value, is_float, lowest
 from .ops_indexing import scatter_rows, vectors
 from .ops_products import _each, _window
 from .ops_reductions import first_place, mean_of
-from .table import ROWS
+from .table import ROWS, Row
+
+if TYPE_CHECKING:
+    from .lower import Number
 
 
 # ---- pools ----
 
-def _ceil_more(extents, out, sizes, strides, pads, dilations):
+def _ceil_more(extents: Sequence[int], out: Sequence[int], sizes: Sequence[int],
+               strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int]) -> list[int]:
     """How far windows reach behind the padding, of each dimension (ceil_mode)."""
     return [max(0, (o - 1) * s + (k - 1) * d + 1 - n - 2 * p)
             for n, o, k, s, p, d in zip(extents, out, sizes, strides, pads, dilations)]
 
 
-def _reduce_window(g, x, op, start, sizes, strides, pads, dilations, out):
+def _reduce_window(g: Graph, x: Value, op: str, start: Number, sizes: Sequence[int],
+                   strides: Sequence[int], pads: Sequence[tuple[int, int]],
+                   dilations: Sequence[int], out: Sequence[int]) -> Value:
     outer = x.rank - len(sizes)
     one = [1] * outer
     window = _window([*one, *sizes], [*one, *strides], [(0, 0)] * outer + list(pads),
@@ -25,8 +35,9 @@ def _reduce_window(g, x, op, start, sizes, strides, pads, dilations, out):
                  f"{window}, to_apply={g.combiner(op, x.type)}")
 
 
-def _avg_pool(count):
-    def lower(g, r, x, size, stride=(), padding=0, ceil=False, include_pad=True, divisor=None):
+def _avg_pool(count: int) -> Row:
+    def lower(g: Graph, r: Any, x: Value, size: Any, stride: Any = (), padding: Any = 0,
+              ceil: bool = False, include_pad: bool = True, divisor: int | None = None) -> Value:
         if not is_float(x.type):
             raise Unsupported(f"a pool of {x.type}")
         size, padding = _each(size, count), _each(padding or [0], count)
@@ -42,15 +53,17 @@ def _avg_pool(count):
         if include_pad and not any(more):
             return g.div(total, math.prod(size))
         counts = _counts(space, out, size, stride, padding, include_pad)
-        lines = None
+        lines: Value | None = None
         for d, values in enumerate(counts):
             line = g.broadcast(g.array(values, [len(values)], x.type), out, [d])
             lines = line if lines is None else g.mul(lines, line)
+        assert lines is not None
         return g.div(total, g.broadcast(lines, r.shape))
     return lower
 
 
-def _counts(space, out, size, stride, padding, include_pad):
+def _counts(space: Sequence[int], out: Sequence[int], size: Sequence[int], stride: Sequence[int],
+            padding: Sequence[int], include_pad: bool) -> list[list[int]]:
     result = []
     for n, o, k, s, p in zip(space, out, size, stride, padding):
         low, high = (-p, n + p) if include_pad else (0, n)
@@ -62,7 +75,9 @@ ROWS["avg_pool2d"], ROWS["avg_pool3d"] = _avg_pool(2), _avg_pool(3)
 ROWS["avg_pool1d"] = _avg_pool(1)
 
 
-def windows(g, x, sizes, strides, pads, more, dilations, out, fill):
+def windows(g: Graph, x: Value, sizes: Sequence[int], strides: Sequence[int], pads: Sequence[int],
+            more: Sequence[int], dilations: Sequence[int], out: Sequence[int],
+            fill: complex) -> Value:
     """[..., out..., elements of a window], by slices of a padded x."""
     count = len(sizes)
     outer = x.rank - count
@@ -71,7 +86,8 @@ def windows(g, x, sizes, strides, pads, more, dilations, out, fill):
     x = g.pad(x, fill, low, high)
     pieces = []
     for number in range(math.prod(sizes)):
-        starts, rest = [], number
+        starts: list[int] = []
+        rest = number
         for k in reversed(sizes):
             starts.insert(0, rest % k)
             rest //= k
@@ -83,8 +99,9 @@ def windows(g, x, sizes, strides, pads, more, dilations, out, fill):
     return g.concat(pieces, x.rank)
 
 
-def _max_pool(count):
-    def lower(g, r, x, size, stride=(), padding=0, dilation=1, ceil=False):
+def _max_pool(count: int) -> Row:
+    def lower(g: Graph, r: Any, x: Value, size: Any, stride: Any = (), padding: Any = 0,
+              dilation: Any = 1, ceil: bool = False) -> list[Value]:
         size, padding = _each(size, count), _each(padding or [0], count)
         stride, dilation = _each(stride or size, count), _each(dilation or [1], count)
         space, out = x.shape[-count:], r[0].shape[-count:]
@@ -98,7 +115,7 @@ def _max_pool(count):
         place = g.reshape(first_place(g, each, each.rank - 1, False)[1], r[1].shape)
         # The number in the window as a position in the image.
         flat, rest = g.scalar(0, "s64"), place
-        parts = []
+        parts: list[Value] = []
         for k in reversed(size):
             parts.insert(0, g.binary("remainder", rest, k))
             rest = g.div(rest, k)
@@ -115,9 +132,9 @@ ROWS["max_pool2d_with_indices"] = _max_pool(2)
 ROWS["max_pool3d_with_indices"] = _max_pool(3)
 
 
-def _to_places(count):
+def _to_places(count: int) -> Row:
     """A gradient goes to where the maximum was; the positions are the last argument."""
-    def lower(g, r, grad, x, *rest):
+    def lower(g: Graph, r: Any, grad: Value, x: Value, *rest: Any) -> Value:
         space = math.prod(x.shape[-count:])
         outer = x.count // space if space else 0
         if outer == 0 or grad.count == 0:
@@ -135,8 +152,8 @@ for _count in (2, 3):
     ROWS[f"adaptive_max_pool{_count}d_backward"] = _to_places(_count)
 
 
-def _adaptive(count, pick):
-    def lower(g, r, x, out):
+def _adaptive(count: int, pick: Callable[[Graph, Value, int, list[tuple[int, int]]], Value]) -> Row:
+    def lower(g: Graph, r: Any, x: Value, out: Any) -> Value:
         first = r[0] if isinstance(r, (list, tuple)) else r
         space, out = x.shape[-count:], first.shape[-count:]
         for step, (n, o) in enumerate(zip(space, out)):
@@ -146,7 +163,7 @@ def _adaptive(count, pick):
     return lower
 
 
-def _mean_pieces(g, x, dim, ranges):
+def _mean_pieces(g: Graph, x: Value, dim: int, ranges: Sequence[tuple[int, int]]) -> Value:
     widths = {end - start for start, end in ranges}
     n, o = x.shape[dim], len(ranges)
     if len(widths) == 1 and n == o * next(iter(widths)):
@@ -159,8 +176,8 @@ ROWS["_adaptive_avg_pool2d"] = _adaptive(2, _mean_pieces)
 ROWS["_adaptive_avg_pool3d"] = _adaptive(3, _mean_pieces)
 
 
-def _maximum_pieces(count):
-    def lower(g, r, x, out):
+def _maximum_pieces(count: int) -> Row:
+    def lower(g: Graph, r: Any, x: Value, out: Sequence[int]) -> list[Value]:
         """Window by window: they need not be of one size."""
         space, to = x.shape[-count:], r[0].shape[-count:]
         if math.prod(to) > 256:
@@ -170,7 +187,8 @@ def _maximum_pieces(count):
         numbers = g.broadcast(numbers, x.shape)
         values, places = [], []
         for number in range(math.prod(to)):
-            at, rest = [], number
+            at: list[int] = []
+            rest = number
             for o in reversed(to):
                 at.insert(0, rest % o)
                 rest //= o
@@ -181,9 +199,9 @@ def _maximum_pieces(count):
                                                                        ends[outer:]))]
             piece = g.reshape(g.slice(x, starts, ends), shape)
             names = g.reshape(g.slice(numbers, starts, ends), shape)
-            best, at = first_place(g, piece, outer, False)
+            best, first = first_place(g, piece, outer, False)
             values.append(best)
-            hit = g.compare("EQ", g.iota(shape, outer), at)
+            hit = g.compare("EQ", g.iota(shape, outer), first)
             places.append(g.sum(g.select(hit, names, g.scalar(0, "s64")), [outer], True))
         return [g.concat(values, outer), g.concat(places, outer)]
     return lower
@@ -192,8 +210,9 @@ def _maximum_pieces(count):
 ROWS["adaptive_max_pool2d"], ROWS["adaptive_max_pool3d"] = _maximum_pieces(2), _maximum_pieces(3)
 
 
-def _avg_pool_backward(count):
-    def lower(g, r, grad, x, size, stride, padding, ceil, include_pad, divisor=None):
+def _avg_pool_backward(count: int) -> Row:
+    def lower(g: Graph, r: Any, grad: Value, x: Value, size: Any, stride: Any, padding: Any,
+              ceil: bool, include_pad: bool, divisor: int | None = None) -> Value:
         size, padding = _each(size, count), _each(padding or [0], count)
         stride = _each(stride or size, count)
         space, out = x.shape[-count:], grad.shape[-count:]
@@ -218,8 +237,8 @@ ROWS["avg_pool2d_backward"], ROWS["avg_pool3d_backward"] = (_avg_pool_backward(2
                                                             _avg_pool_backward(3))
 
 
-def _adaptive_backward(count):
-    def lower(g, r, grad, x):
+def _adaptive_backward(count: int) -> Row:
+    def lower(g: Graph, r: Any, grad: Value, x: Value) -> Value:
         for step in range(count):
             dim = x.rank - count + step
             n, o = x.shape[dim], grad.shape[dim]

@@ -1,41 +1,49 @@
 """Products, convolutions and attention's backward pass."""
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from .lower import Unsupported, is_complex, is_float
+from .lower import Graph, Unsupported, Value, is_complex, is_float
 from .ops_reductions import wide_sum
-from .table import ROWS, row
+from .table import ROWS, Row, row
+
+if TYPE_CHECKING:
+    from .lower import Pair
 
 
-def product(g, x, y, contract, batch=((), ())):
+def product(g: Graph, x: Value, y: Value, contract: Pair, batch: Pair = ((), ())) -> Value:
     if is_complex(x.type):
         raise Unsupported("products of complex numbers")
     return g.dot(x, y, contract, batch)
 
 
 @row("mm")
-def mm(g, r, x, y, *rest):
+def mm(g: Graph, r: Any, x: Value, y: Value, *rest: Any) -> Value:
     return product(g, x, y, ([1], [0]))
 
 
 @row("bmm")
-def bmm(g, r, x, y, *rest):
+def bmm(g: Graph, r: Any, x: Value, y: Value, *rest: Any) -> Value:
     return product(g, x, y, ([2], [1]), ([0], [0]))
 
 
 @row("mv")
-def mv(g, r, x, y):
+def mv(g: Graph, r: Any, x: Value, y: Value) -> Value:
     return product(g, x, y, ([1], [0]))
 
 
 @row("dot", "vdot")
-def dot(g, r, x, y):
+def dot(g: Graph, r: Any, x: Value, y: Value) -> Value:
     return product(g, x, y, ([0], [0]))
 
 
-def _plus(times):
+def _plus(times: Row) -> Row:
     """beta * start + alpha * product."""
-    def lower(g, r, start, x, y, beta=1, alpha=1, *rest):
-        result = times(g, r, x, y)
+    def lower(g: Graph, r: Any, start: Any, x: Value, y: Value, beta: Any = 1, alpha: Any = 1,
+              *rest: Any) -> Value:
+        result: Value = times(g, r, x, y)
         if alpha != 1:
             result = g.mul(result, g.scalar(alpha, result.type))
         if beta == 0:
@@ -50,24 +58,25 @@ ROWS["addbmm"] = _plus(lambda g, r, x, y: product(g, x, y, ([0, 2], [0, 1])))
 
 
 @row("_linear", "linear")
-def linear(g, r, x, weight, bias=None):
+def linear(g: Graph, r: Any, x: Value, weight: Value, bias: Value | None = None) -> Value:
     result = product(g, x, weight, ([x.rank - 1], [1]))
     return result if bias is None else g.add_(result, bias)
 
 
 # ---- convolution ----
 
-def _each(values, count):
-    values = list(values)
-    return values * count if len(values) == 1 else values
+def _each(values: Any, count: int) -> list[int]:
+    numbers: list[int] = list(values)
+    return numbers * count if len(numbers) == 1 else numbers
 
 
-def _labels(count):
+def _labels(count: int) -> str:
     space = "0123456789"[:count]
     return f"bf{space}_oi{space}->bf{space}"
 
 
-def _window(sizes, strides, pads, base, dilations):
+def _window(sizes: Sequence[int], strides: Sequence[int], pads: Sequence[tuple[int, int]],
+            base: Any, dilations: Sequence[int]) -> str:
     parts = ["size=" + "x".join(map(str, sizes)), "stride=" + "x".join(map(str, strides)),
              "pad=" + "x".join(f"{low}_{high}" for low, high in pads)]
     if any(d != 1 for d in base):
@@ -77,7 +86,9 @@ def _window(sizes, strides, pads, base, dilations):
     return "window={" + " ".join(parts) + "}"
 
 
-def convolve(g, x, weight, strides, pads, base, dilations, groups, labels=None, shape=None):
+def convolve(g: Graph, x: Value, weight: Value, strides: Sequence[int],
+             pads: Sequence[tuple[int, int]], base: Sequence[int], dilations: Sequence[int],
+             groups: int, labels: str | None = None, shape: Sequence[int] | None = None) -> Value:
     """HLO's convolution; weight [out, in / groups, …]."""
     count = x.rank - 2
     sizes = weight.shape[2:]
@@ -94,7 +105,7 @@ def convolve(g, x, weight, strides, pads, base, dilations, groups, labels=None, 
     return g.add("convolution", x.type, shape, [x, weight], attrs)
 
 
-def _turned(g, weight, groups):
+def _turned(g: Graph, weight: Value, groups: int) -> Value:
     """A filter [in, out / groups, …] of a transposed convolution as [out, in / groups, …]."""
     inputs, per_group = weight.shape[:2]
     space = list(weight.shape[2:])
@@ -104,7 +115,8 @@ def _turned(g, weight, groups):
     return g.reverse(w, range(2, 2 + len(space))) if space else w
 
 
-def transposed(g, x, weight, strides, pads, dilations, extra, groups):
+def transposed(g: Graph, x: Value, weight: Value, strides: Sequence[int], pads: Sequence[int],
+               dilations: Sequence[int], extra: Sequence[int], groups: int) -> Value:
     sizes = weight.shape[2:]
     around = [(d * (k - 1) - p, d * (k - 1) - p + e)
               for k, p, d, e in zip(sizes, pads, dilations, extra)]
@@ -113,8 +125,9 @@ def transposed(g, x, weight, strides, pads, dilations, extra, groups):
 
 
 @row("convolution", "_convolution")
-def convolution(g, r, x, weight, bias, stride, padding, dilation, is_transposed, extra, groups,
-                *rest):
+def convolution(g: Graph, r: Any, x: Value, weight: Value, bias: Value | None, stride: Any,
+                padding: Any, dilation: Any, is_transposed: bool, extra: Sequence[int], groups: int,
+                *rest: Any) -> Value:
     if not is_float(x.type):
         raise Unsupported(f"a convolution of {x.type}")
     if 0 in r.shape or x.count == 0 or weight.count == 0:
@@ -130,16 +143,18 @@ def convolution(g, r, x, weight, bias, stride, padding, dilation, is_transposed,
 
 
 @row("convolution_backward")
-def convolution_backward(g, r, grad, x, weight, bias_sizes, stride, padding, dilation,
-                         is_transposed, extra, groups, mask):
+def convolution_backward(g: Graph, r: Any, grad: Value, x: Value, weight: Value, bias_sizes: Any,
+                         stride: Any, padding: Any, dilation: Any, is_transposed: bool,
+                         extra: Sequence[int], groups: int,
+                         mask: Sequence[bool]) -> list[Value | None]:
     count = x.rank - 2
     stride, padding, dilation = (_each(v, count) for v in (stride, padding, dilation))
-    results = [None, None, None]
+    results: list[Value | None] = [None, None, None]
     if is_transposed:
         if mask[0]:
-            results[0] = convolve(g, grad, weight, stride, [(p, p) for p in padding], [1] * count,
-                                  dilation, groups)
-            results[0] = _cut(g, results[0], x.shape)
+            whole = convolve(g, grad, weight, stride, [(p, p) for p in padding], [1] * count,
+                             dilation, groups)
+            results[0] = _cut(g, whole, x.shape)
         if mask[1]:
             results[1] = _filter_gradient(g, grad, x, weight, stride, padding, dilation, groups)
     else:
@@ -155,11 +170,12 @@ def convolution_backward(g, r, grad, x, weight, bias_sizes, stride, padding, dil
     return results
 
 
-def _cut(g, x, shape):
+def _cut(g: Graph, x: Value, shape: Sequence[int]) -> Value:
     return g.slice(x, [0] * x.rank, shape)
 
 
-def _filter_gradient(g, x, grad, weight, stride, padding, dilation, groups):
+def _filter_gradient(g: Graph, x: Value, grad: Value, weight: Value, stride: Sequence[int],
+                     padding: Sequence[int], dilation: Sequence[int], groups: int) -> Value:
     """[out, in / groups, …]: x as images whose batch is contracted, grad as the filter."""
     batch, features = x.shape[:2]
     space = list(range(2, x.rank))
@@ -182,7 +198,8 @@ def _filter_gradient(g, x, grad, weight, stride, padding, dilation, groups):
 _HEADS = ([0, 1], [0, 1])
 
 
-def _scores(g, q, k, causal, attn_mask, scale):
+def _scores(g: Graph, q: Value, k: Value, causal: bool, attn_mask: Value | None,
+            scale: float | None) -> tuple[Value, float]:
     """(scores, the scale), in float for 16-bit types."""
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = g.dot(q, k, ([3], [3]), _HEADS)
@@ -202,7 +219,9 @@ def _scores(g, q, k, causal, attn_mask, scale):
 
 
 @row("_scaled_dot_product_flash_attention_for_cpu")
-def attention(g, r, q, k, v, dropout=0.0, causal=False, attn_mask=None, scale=None):
+def attention(g: Graph, r: Any, q: Value, k: Value, v: Value, dropout: float = 0.0,
+              causal: bool = False, attn_mask: Value | None = None,
+              scale: float | None = None) -> list[Value]:
     if dropout:
         raise Unsupported("attention with dropout")
     if k.shape[1] != q.shape[1]:
@@ -216,8 +235,9 @@ def attention(g, r, q, k, v, dropout=0.0, causal=False, attn_mask=None, scale=No
 
 
 @row("_scaled_dot_product_flash_attention_for_cpu_backward")
-def attention_backward(g, r, grad, q, k, v, out, logsumexp, dropout, causal, attn_mask=None,
-                       scale=None):
+def attention_backward(g: Graph, r: Any, grad: Value, q: Value, k: Value, v: Value, out: Value,
+                       logsumexp: Value, dropout: float, causal: bool,
+                       attn_mask: Value | None = None, scale: float | None = None) -> list[Value]:
     if dropout:
         raise Unsupported("attention with dropout")
     scores, scale = _scores(g, q, k, causal, attn_mask, scale)
@@ -231,7 +251,7 @@ def attention_backward(g, r, grad, q, k, v, out, logsumexp, dropout, causal, att
 
 
 @row("_cdist_forward")
-def cdist(g, r, x, y, p, mode=None):
+def cdist(g: Graph, r: Any, x: Value, y: Value, p: float, mode: Any = None) -> Value:
     if p not in (1, 2):
         raise Unsupported(f"distances of norm {p}")
     a = g.reshape(x, [*x.shape[:-1], 1, x.shape[-1]])

@@ -1,14 +1,21 @@
 """Reductions, orders and running sums."""
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .lower import Unsupported, highest, is_complex, is_float, lowest
+from .lower import Graph, Unsupported, Value, highest, is_complex, is_float, lowest
 from .ops_movement import wrap
-from .table import ROWS, row, type_of
+from .table import ROWS, Row, row, type_of
+
+if TYPE_CHECKING:
+    from .lower import Number
 
 
-def dims_of(x, dims):
+def dims_of(x: Value, dims: int | Sequence[int] | None) -> list[int]:
     if dims is None or dims == []:
         return list(range(x.rank))
     dims = [dims] if isinstance(dims, int) else dims
@@ -16,13 +23,14 @@ def dims_of(x, dims):
 
 
 @row("sum")
-def sum_(g, r, x, dims=None, keep=False, dtype=None):
+def sum_(g: Graph, r: Any, x: Value, dims: Any = None, keep: bool = False,
+         dtype: Any = None) -> Value:
     if isinstance(dims, torch.dtype):  # sum.default(x, dtype)
         dims = None
     return wide_sum(g, g.convert(x, type_of(r)), dims_of(x, dims), keep)
 
 
-def wide_sum(g, x, dims, keep=False):
+def wide_sum(g: Graph, x: Value, dims: Sequence[int], keep: bool = False) -> Value:
     """In float for 16-bit types, as torch accumulates."""
     if x.type in ("f16", "bf16"):
         return g.convert(g.sum(g.convert(x, "f32"), dims, keep), x.type)
@@ -31,33 +39,36 @@ def wide_sum(g, x, dims, keep=False):
     return g.sum(x, dims, keep)
 
 
-def mean_of(g, x, dims, keep=False):
+def mean_of(g: Graph, x: Value, dims: Sequence[int], keep: bool = False) -> Value:
     count = math.prod(x.shape[d] for d in dims)
     wide = g.convert(x, "f32") if x.type in ("f16", "bf16") else x
     return g.convert(g.div(g.sum(wide, dims, keep), count if count else math.nan), x.type)
 
 
 @row("mean")
-def mean(g, r, x, dims=None, keep=False, dtype=None):
+def mean(g: Graph, r: Any, x: Value, dims: Any = None, keep: bool = False,
+         dtype: Any = None) -> Value:
     if isinstance(dims, torch.dtype):
         dims = None
     return mean_of(g, g.convert(x, type_of(r)), dims_of(x, dims), keep)
 
 
 @row("prod")
-def prod(g, r, x, dims=None, keep=False, dtype=None):
+def prod(g: Graph, r: Any, x: Value, dims: Any = None, keep: bool = False,
+         dtype: Any = None) -> Value:
     if isinstance(dims, torch.dtype):
         dims = None
     return g.reduce("multiply", g.convert(x, type_of(r)), dims_of(x, dims), 1, bool(keep))
 
 
-def _extreme(least):
-    def lower(g, r, x, dims=None, keep=False):
+def _extreme(least: bool) -> Row:
+    def lower(g: Graph, r: Any, x: Value, dims: int | Sequence[int] | None = None,
+              keep: bool = False) -> Value:
         return _pick(g, x, dims_of(x, dims), bool(keep), least)
     return lower
 
 
-def _pick(g, x, dims, keep, least):
+def _pick(g: Graph, x: Value, dims: Sequence[int], keep: bool, least: bool) -> Value:
     if x.type == "pred":
         return g.reduce("and" if least else "or", x, dims, least, keep)
     return (g.least if least else g.most)(x, dims, keep)
@@ -67,7 +78,7 @@ ROWS["amax"], ROWS["amin"] = _extreme(False), _extreme(True)
 ROWS["max.default"], ROWS["min.default"] = _extreme(False), _extreme(True)
 
 
-def first_place(g, x, dim, least):
+def first_place(g: Graph, x: Value, dim: int, least: bool) -> tuple[Value, Value]:
     """(value, position) of the first of the greatest along dim, NaN before all."""
     best = _pick(g, x, [dim], True, least)
     hit = g.compare("EQ", x, best)
@@ -77,8 +88,8 @@ def first_place(g, x, dim, least):
     return best, g.least(at, [dim], True)
 
 
-def _extreme_dim(least):
-    def lower(g, r, x, dim, keep=False):
+def _extreme_dim(least: bool) -> Row:
+    def lower(g: Graph, r: Any, x: Value, dim: int, keep: bool = False) -> list[Value]:
         if x.rank == 0:
             return [x, g.scalar(0, "s64")]
         return list(first_place(g, x, wrap(dim, x.rank), least))  # fit() drops the dimension
@@ -88,8 +99,8 @@ def _extreme_dim(least):
 ROWS["max.dim"], ROWS["min.dim"] = _extreme_dim(False), _extreme_dim(True)
 
 
-def _arg(least):
-    def lower(g, r, x, dim=None, keep=False):
+def _arg(least: bool) -> Row:
+    def lower(g: Graph, r: Any, x: Value, dim: int | None = None, keep: bool = False) -> Value:
         if x.rank == 0:
             return g.scalar(0, "s64")
         if dim is None:
@@ -102,16 +113,19 @@ ROWS["argmax"], ROWS["argmin"] = _arg(False), _arg(True)
 
 
 @row("any")
-def any_(g, r, x, dims=None, keep=False):
+def any_(g: Graph, r: Any, x: Value, dims: int | Sequence[int] | None = None,
+         keep: bool = False) -> Value:
     return g.reduce("or", g.convert(x, "pred"), dims_of(x, dims), False, keep)
 
 
 @row("all")
-def all_(g, r, x, dims=None, keep=False):
+def all_(g: Graph, r: Any, x: Value, dims: int | Sequence[int] | None = None,
+         keep: bool = False) -> Value:
     return g.reduce("and", g.convert(x, "pred"), dims_of(x, dims), True, keep)
 
 
-def variance(g, x, dims, correction, keep):
+def variance(g: Graph, x: Value, dims: Sequence[int], correction: float | None,
+             keep: bool) -> list[Value]:
     """(variance, mean), of real numbers."""
     if is_complex(x.type):
         raise Unsupported("the variance of complex numbers")
@@ -128,32 +142,37 @@ def variance(g, x, dims, correction, keep):
 
 
 @row("var.correction")
-def var(g, r, x, dims=None, correction=None, keepdim=False):
+def var(g: Graph, r: Any, x: Value, dims: int | Sequence[int] | None = None,
+        correction: float | None = None, keepdim: bool = False) -> Value:
     return variance(g, x, dims_of(x, dims), correction, keepdim)[0]
 
 
 @row("prims.var")
-def prims_var(g, r, x, dims=None, correction=1, *rest):
+def prims_var(g: Graph, r: Any, x: Value, dims: int | Sequence[int] | None = None,
+              correction: float | None = 1, *rest: Any) -> Value:
     return variance(g, x, dims_of(x, dims), correction, False)[0]
 
 
 @row("prims.sum")
-def prims_sum(g, r, x, dims=None, *rest):
+def prims_sum(g: Graph, r: Any, x: Value, dims: int | Sequence[int] | None = None,
+              *rest: Any) -> Value:
     return wide_sum(g, g.convert(x, type_of(r)), dims_of(x, dims))
 
 
 @row("std.correction")
-def std(g, r, x, dims=None, correction=None, keepdim=False):
+def std(g: Graph, r: Any, x: Value, dims: int | Sequence[int] | None = None,
+        correction: float | None = None, keepdim: bool = False) -> Value:
     return g.unary("sqrt", variance(g, x, dims_of(x, dims), correction, keepdim)[0])
 
 
 @row("var_mean.correction")
-def var_mean(g, r, x, dims=None, correction=None, keepdim=False):
+def var_mean(g: Graph, r: Any, x: Value, dims: int | Sequence[int] | None = None,
+             correction: float | None = None, keepdim: bool = False) -> list[Value]:
     return variance(g, x, dims_of(x, dims), correction, keepdim)
 
 
 @row("_softmax")
-def softmax(g, r, x, dim, *rest):
+def softmax(g: Graph, r: Any, x: Value, dim: int, *rest: Any) -> Value:
     x = g.convert(x, type_of(r))
     if x.rank == 0 or x.count == 0:
         return g.full(r.shape, 1, x.type)
@@ -164,7 +183,7 @@ def softmax(g, r, x, dim, *rest):
 
 
 @row("_log_softmax")
-def log_softmax(g, r, x, dim, *rest):
+def log_softmax(g: Graph, r: Any, x: Value, dim: int, *rest: Any) -> Value:
     x = g.convert(x, type_of(r))
     if x.rank == 0 or x.count == 0:
         return g.full(r.shape, 0, x.type)
@@ -176,7 +195,7 @@ def log_softmax(g, r, x, dim, *rest):
 
 # ---- running sums ----
 
-def running(g, x, dim, op, start):
+def running(g: Graph, x: Value, dim: int, op: str, start: Number) -> Value:
     """By doubling: log2(n) steps."""
     n, step = x.shape[dim], 1
     while step < n:
@@ -189,7 +208,7 @@ def running(g, x, dim, op, start):
 
 
 @row("cumsum")
-def cumsum(g, r, x, dim, dtype=None):
+def cumsum(g: Graph, r: Any, x: Value, dim: int, dtype: Any = None) -> Value:
     x = g.convert(x, type_of(r))
     if x.rank == 0 or x.count == 0:
         return x
@@ -204,13 +223,13 @@ def cumsum(g, r, x, dim, dtype=None):
 
 
 @row("cumprod")
-def cumprod(g, r, x, dim, dtype=None):
+def cumprod(g: Graph, r: Any, x: Value, dim: int, dtype: Any = None) -> Value:
     x = g.convert(x, type_of(r))
     return running(g, x, wrap(dim, x.rank), "multiply", 1) if x.rank and x.count else x
 
 
 @row("logcumsumexp")
-def logcumsumexp(g, r, x, dim):
+def logcumsumexp(g: Graph, r: Any, x: Value, dim: int) -> Value:
     if x.rank == 0 or x.count == 0:
         return x
     dim, step = wrap(dim, x.rank), 1
@@ -226,8 +245,8 @@ def logcumsumexp(g, r, x, dim):
     return x
 
 
-def _running_pick(least):
-    def lower(g, r, x, dim):
+def _running_pick(least: bool) -> Row:
+    def lower(g: Graph, r: Any, x: Value, dim: int) -> list[Value]:
         if x.rank == 0 or x.count == 0:
             return [x, g.full(x.shape, 0, "s64")]
         dim = wrap(dim, x.rank)
@@ -252,7 +271,8 @@ ROWS["cummax"], ROWS["cummin"] = _running_pick(False), _running_pick(True)
 
 # ---- order ----
 
-def sorted_with_places(g, x, dim, descending, type="s64"):
+def sorted_with_places(g: Graph, x: Value, dim: int, descending: bool,
+                       type: str = "s64") -> list[Value]:
     """Stable; NaN is the greatest, as torch has it."""
     which = "compare(a0, a1)"
     scalars = [(x.type, ()), (x.type, ()), (type, ()), (type, ())]
@@ -276,19 +296,21 @@ def sorted_with_places(g, x, dim, descending, type="s64"):
 
 
 @row("sort.default")
-def sort(g, r, x, dim=-1, descending=False):
+def sort(g: Graph, r: Any, x: Value, dim: int = -1, descending: bool = False) -> list[Value]:
     if x.rank == 0:
         return [x, g.scalar(0, "s64")]
     return sorted_with_places(g, x, wrap(dim, x.rank), descending)
 
 
 @row("sort.stable")
-def sort_stable(g, r, x, stable=None, dim=-1, descending=False):
+def sort_stable(g: Graph, r: Any, x: Value, stable: Any = None, dim: int = -1,
+                descending: bool = False) -> list[Value]:
     return sort(g, r, x, dim, descending)
 
 
 @row("topk")
-def topk(g, r, x, k, dim=-1, largest=True, sorted=True):
+def topk(g: Graph, r: Any, x: Value, k: int, dim: int = -1, largest: bool = True,
+         sorted: bool = True) -> list[Value]:
     if x.rank == 0:
         return [x, g.scalar(0, "s64")] if k else [g.full([0], 0, x.type)] * 2
     dim = wrap(dim, x.rank)
@@ -296,14 +318,14 @@ def topk(g, r, x, k, dim=-1, largest=True, sorted=True):
 
 
 @row("kthvalue")
-def kthvalue(g, r, x, k, dim=-1, keep=False):
+def kthvalue(g: Graph, r: Any, x: Value, k: int, dim: int = -1, keep: bool = False) -> list[Value]:
     if x.rank == 0:
         return [x, g.scalar(0, "s64")]
     dim = wrap(dim, x.rank)
     return [g.slice_dim(v, dim, k - 1, k) for v in sorted_with_places(g, x, dim, False)]
 
 
-def _median(g, x, dim, ignores_nan):
+def _median(g: Graph, x: Value, dim: int, ignores_nan: bool) -> list[Value]:
     value, place = sorted_with_places(g, x, dim, False)
     n = x.shape[dim]
     if not is_float(x.type):
@@ -319,12 +341,13 @@ def _median(g, x, dim, ignores_nan):
     return [g.sum(g.select(here, value, zero), [dim], True), g.sum(hit, [dim], True)]
 
 
-def _median_row(ignores_nan):
-    def lower(g, r, x, dim=None, keep=False):
+def _median_row(ignores_nan: bool) -> Row:
+    def lower(g: Graph, r: Any, x: Value, dim: int | None = None,
+              keep: bool = False) -> Value | list[Value]:
         single = dim is None
         if x.count == 0:
             raise Unsupported("the median of nothing")
-        if single or x.rank == 0:
+        if dim is None or x.rank == 0:
             x, dim = g.reshape(x, [x.count]), 0
         both = _median(g, x, wrap(dim, x.rank), ignores_nan)
         return both[0] if single else both

@@ -1,9 +1,13 @@
 """Functions of mathematics, computed in double for results in float."""
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from . import series
-from .lower import Unsupported
-from .table import ROWS, row, type_of
+from .lower import Graph, Unsupported, Value
+from .table import ROWS, Row, row, type_of
 
 _EULER = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 # B(2j) / (2j)!
@@ -11,16 +15,17 @@ _ZETA = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674
          1 / 74724249600)
 
 
-def in_double(function):
+def in_double(function: Row) -> Row:
     """Decorates f(g, *values in f64): rows for results of fewer bits."""
-    def lower(g, r, *args):
+    def lower(g: Graph, r: Any, *args: Any) -> Value:
         if type_of(r) == "f64":
             raise Unsupported("in double, which it is not precise enough for")
-        return function(g, *(g.like(x, "f64") for x in args))
+        value: Value = function(g, *(g.like(x, "f64") for x in args))
+        return value
     return lower
 
 
-def horner(g, x, coefficients):
+def horner(g: Graph, x: Value, coefficients: Sequence[float]) -> Value:
     """Highest power first."""
     y = g.full(x.shape, coefficients[0], "f64")
     for one in coefficients[1:]:
@@ -28,7 +33,7 @@ def horner(g, x, coefficients):
     return y
 
 
-def chebyshev(g, table, u):
+def chebyshev(g: Graph, table: tuple[float, float, Sequence[float]], u: Value) -> Value:
     """A series of series.py at u; u is kept inside its interval."""
     low, high, coefficients = table
     u = g.min(g.max(u, low), high)
@@ -40,33 +45,33 @@ def chebyshev(g, table, u):
     return g.add_(g.sub(g.mul(t, a), b), coefficients[0])
 
 
-def log(g, x):
+def log(g: Graph, x: Value) -> Value:
     return g.unary("log", x)
 
 
-def exp(g, x):
+def exp(g: Graph, x: Value) -> Value:
     return g.unary("exponential", x)
 
 
-def sqrt(g, x):
+def sqrt(g: Graph, x: Value) -> Value:
     return g.unary("sqrt", x)
 
 
-def inverse(g, value, x):
+def inverse(g: Graph, value: float, x: Value) -> Value:
     """value / x"""
     return g.div(g.scalar(value, "f64"), x)
 
 
 # ---- Bessel functions ----
 
-def i0e(g, x):
+def i0e(g: Graph, x: Value) -> Value:
     x = g.unary("abs", x)
     large = g.div(chebyshev(g, series.I0E_LARGE, inverse(g, 8, x)), sqrt(g, x))
     y = g.select(g.compare("LE", x, 8), chebyshev(g, series.I0E_SMALL, x), large)
     return g.select(g.is_nan(x), x, y)
 
 
-def i1e(g, x):
+def i1e(g: Graph, x: Value) -> Value:
     size = g.unary("abs", x)
     large = g.div(chebyshev(g, series.I1E_LARGE, inverse(g, 8, size)), sqrt(g, size))
     y = g.select(g.compare("LE", size, 8), g.mul(size, chebyshev(g, series.I1E_SMALL, size)), large)
@@ -74,22 +79,22 @@ def i1e(g, x):
     return g.select(g.is_nan(x), x, y)
 
 
-def i0(g, x):
+def i0(g: Graph, x: Value) -> Value:
     return g.mul(i0e(g, x), exp(g, g.unary("abs", x)))
 
 
-def i1(g, x):
+def i1(g: Graph, x: Value) -> Value:
     return g.mul(i1e(g, x), exp(g, g.unary("abs", x)))
 
 
-def _beyond_zero(g, x, y):
+def _beyond_zero(g: Graph, x: Value, y: Value) -> Value:
     """Infinite at 0, none below."""
     y = g.select(g.compare("EQ", x, 0), math.inf, y)
     return g.select(g.compare("LT", x, 0), math.nan, g.select(g.is_nan(x), x, y))
 
 
-def _k(order, scaled):
-    def function(g, x):
+def _k(order: int, scaled: bool) -> Callable[[Graph, Value], Value]:
+    def function(g: Graph, x: Value) -> Value:
         half_log = log(g, g.mul(x, 0.5))
         squared = g.mul(x, x)
         if order == 0:
@@ -108,7 +113,7 @@ def _k(order, scaled):
     return function
 
 
-def _hankel(g, x, order):
+def _hankel(g: Graph, x: Value, order: int) -> tuple[Value, Value, Value, Value, Value]:
     """(P, Q / x, cosine, sine, size) for x of 8 and more."""
     u = inverse(g, 64, g.mul(x, x))
     p = chebyshev(g, (series.P0, series.P1)[order], u)
@@ -118,8 +123,8 @@ def _hankel(g, x, order):
     return p, q, g.unary("cosine", at), g.unary("sine", at), size
 
 
-def _j(order):
-    def function(g, x):
+def _j(order: int) -> Callable[[Graph, Value], Value]:
+    def function(g: Graph, x: Value) -> Value:
         size = g.unary("abs", x)
         squared = g.mul(size, size)
         small = chebyshev(g, (series.J0_SMALL, series.J1_SMALL)[order], squared)
@@ -135,8 +140,8 @@ def _j(order):
     return function
 
 
-def _y(order):
-    def function(g, x):
+def _y(order: int) -> Callable[[Graph, Value], Value]:
+    def function(g: Graph, x: Value) -> Value:
         squared = g.mul(x, x)
         small = chebyshev(g, (series.Y0_SMALL, series.Y1_SMALL)[order], squared)
         regular = g.mul(log(g, x), _j(order)(g, x))
@@ -153,7 +158,7 @@ def _y(order):
     return function
 
 
-def airy_ai(g, x):
+def airy_ai(g: Graph, x: Value) -> Value:
     positive = g.max(x, 3)
     root = sqrt(g, positive)
     zeta = g.mul(g.mul(positive, root), 2 / 3)
@@ -174,7 +179,7 @@ def airy_ai(g, x):
     return g.select(g.either(g.is_nan(x), g.compare("EQ", x, -math.inf)), math.nan, y)
 
 
-def spherical_j0(g, x):
+def spherical_j0(g: Graph, x: Value) -> Value:
     y = g.div(g.unary("sine", x), x)
     y = g.select(g.compare("EQ", x, 0), 1, y)
     return g.select(g.compare("EQ", g.unary("abs", x), math.inf), 0, y)
@@ -185,7 +190,7 @@ def spherical_j0(g, x):
 _SHIFT = 8
 
 
-def lgamma(g, x):
+def lgamma(g: Graph, x: Value) -> Value:
     above = g.select(g.compare("LT", x, 0.5), g.sub(g.scalar(1, "f64"), x), x)
     product, at = above, above
     for _ in range(_SHIFT - 1):
@@ -209,7 +214,7 @@ def lgamma(g, x):
     return g.select(g.either(pole, infinite), math.inf, y)
 
 
-def digamma(g, x):
+def digamma(g: Graph, x: Value) -> Value:
     below = g.compare("LT", x, 0)
     above = g.select(below, g.sub(g.scalar(1, "f64"), x), x)
     lost = g.full(x.shape, 0, "f64")
@@ -231,7 +236,7 @@ def digamma(g, x):
     return g.select(g.compare("EQ", x, math.inf), math.inf, y)
 
 
-def zeta(g, s, q):
+def zeta(g: Graph, s: Value, q: Value) -> Value:
     """Hurwitz's, by Euler and Maclaurin's sum; where q is negative that begins there."""
     s, q = g.together(s, q)
     steps = 32
@@ -261,7 +266,7 @@ def zeta(g, s, q):
 
 
 @row("polygamma")
-def polygamma(g, r, n, x):
+def polygamma(g: Graph, r: Any, n: int, x: Value) -> Value:
     if type_of(r) == "f64":
         raise Unsupported("in double, which it is not precise enough for")
     x = g.convert(x, "f64")
@@ -280,7 +285,7 @@ def polygamma(g, r, n, x):
 
 # ---- the normal distribution ----
 
-def erfinv(g, x):
+def erfinv(g: Graph, x: Value) -> Value:
     size = g.unary("abs", x)
     # A first guess (Winitzki), then Newton's steps on erfc, which keeps small tails.
     rest = g.sub(g.scalar(1, "f64"), size)
@@ -296,7 +301,7 @@ def erfinv(g, x):
     return g.select(g.compare("LT", x, 0), g.neg(y), y)
 
 
-def ndtri(g, p):
+def ndtri(g: Graph, p: Value) -> Value:
     tail = g.min(p, g.sub(g.scalar(1, "f64"), p))
     z = sqrt(g, g.mul(log(g, tail), -2))
     far = g.sub(chebyshev(g, series.NDTRI_TAIL, inverse(g, 1, z)), z)
@@ -307,7 +312,7 @@ def ndtri(g, p):
     return g.select(g.compare("LT", tail, 0), math.nan, y)
 
 
-def erfcx(g, x):
+def erfcx(g: Graph, x: Value) -> Value:
     size = g.unary("abs", x)
     y = g.div(chebyshev(g, series.ERFCX, g.div(g.sub(size, 3.75), g.add_(size, 3.75))),
               g.add_(g.mul(size, 2), 1))
@@ -316,15 +321,16 @@ def erfcx(g, x):
     return g.select(g.compare("LT", x, 0), below, y)
 
 
-for _name, _function in {
-        "i0": i0, "special_i0e": i0e, "special_i1": i1, "special_i1e": i1e,
-        "special_modified_bessel_i0": i0, "special_modified_bessel_i1": i1,
-        "special_modified_bessel_k0": _k(0, False), "special_modified_bessel_k1": _k(1, False),
-        "special_scaled_modified_bessel_k0": _k(0, True),
-        "special_scaled_modified_bessel_k1": _k(1, True),
-        "special_bessel_j0": _j(0), "special_bessel_j1": _j(1), "special_bessel_y0": _y(0),
-        "special_bessel_y1": _y(1), "special_airy_ai": airy_ai,
-        "special_spherical_bessel_j0": spherical_j0, "lgamma": lgamma, "digamma": digamma,
-        "special_zeta": zeta, "erfinv": erfinv, "special_ndtri": ndtri,
-        "special_erfcx": erfcx}.items():
+_FUNCTIONS: dict[str, Row] = {
+    "i0": i0, "special_i0e": i0e, "special_i1": i1, "special_i1e": i1e,
+    "special_modified_bessel_i0": i0, "special_modified_bessel_i1": i1,
+    "special_modified_bessel_k0": _k(0, False), "special_modified_bessel_k1": _k(1, False),
+    "special_scaled_modified_bessel_k0": _k(0, True),
+    "special_scaled_modified_bessel_k1": _k(1, True),
+    "special_bessel_j0": _j(0), "special_bessel_j1": _j(1), "special_bessel_y0": _y(0),
+    "special_bessel_y1": _y(1), "special_airy_ai": airy_ai,
+    "special_spherical_bessel_j0": spherical_j0, "lgamma": lgamma, "digamma": digamma,
+    "special_zeta": zeta, "erfinv": erfinv, "special_ndtri": ndtri,
+    "special_erfcx": erfcx}
+for _name, _function in _FUNCTIONS.items():
     ROWS[_name] = in_double(_function)

@@ -1,20 +1,33 @@
 """What of a graph becomes programs, and what runs as PyTorch runs it."""
+from __future__ import annotations
+
 import collections
 import operator
 import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from . import explanation
-from .program import Part, is_number, lower_node, placeholder_value, values_of
+from .extents import is_number
+from .program import Part, lower_node, placeholder_value, values_of
 from .lower import Graph, Unsupported
 
+if TYPE_CHECKING:
+    from .program import Env
 
-def find_unsupported(gm):
+    GraphModule = torch.fx.GraphModule
+    Node = torch.fx.Node
+
+
+def find_unsupported(gm: GraphModule) -> dict[Node, str]:
     """{node: why} of the operators without a form in HLO, tried one by one."""
-    graph, env, reasons = Graph(), {}, {}
+    graph = Graph()
+    env: Env = {}
+    reasons: dict[Node, str] = {}
     bindings = None  # hints
     for node in gm.graph.nodes:
         if node.op in ("placeholder", "get_attr"):
@@ -32,25 +45,25 @@ def find_unsupported(gm):
 
 
 class _Support(OperatorSupportBase):
-    def __init__(self, reasons):
+    def __init__(self, reasons: Mapping[Node, str]) -> None:
         self.reasons = reasons
 
-    def is_node_supported(self, submodules, node):
+    def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
         if node.op != "call_function" or node in self.reasons:
             return False
         # A part of a tuple stays with what makes the tuple.
-        return node.target is not operator.getitem or self.is_node_supported(
-            submodules, node.args[0])
+        whole: Any = node.args[0] if node.args else None
+        return node.target is not operator.getitem or self.is_node_supported(submodules, whole)
 
 
-def source_line(node):
+def source_line(node: Node) -> str | None:
     """Where in the user's code an operator comes from, or None."""
     trace = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines()]
     files = [line for line in trace if line.startswith("File ")]
     return files[-1] if files else None
 
 
-def tell(reasons):
+def tell(reasons: Mapping[Node, str]) -> None:
     """One warning: operators, how many of each, where the first comes from."""
     counts = collections.Counter(str(node.target) for node in reasons)
     parts = []
@@ -63,7 +76,7 @@ def tell(reasons):
                   stacklevel=2)
 
 
-def _static_names(gm, kind):
+def _static_names(gm: GraphModule, kind: str) -> set[str]:
     """Placeholders that hold parameters and buffers which no gradient goes to."""
     context = torch._guards.TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
@@ -73,7 +86,7 @@ def _static_names(gm, kind):
     return {inputs[i].name for i in metadata.static_input_indices if i < len(inputs)}
 
 
-def compile_graph(gm, kind, options):
+def compile_graph(gm: GraphModule, kind: str, options: dict[str, Any]) -> Callable[..., Any]:
     """A function of the graph's inputs that gives a list of its outputs."""
     reasons = find_unsupported(gm)
     static = _static_names(gm, kind)

@@ -1,17 +1,32 @@
 """A part of a graph as programs: lowered and compiled for the sizes that come."""
+from __future__ import annotations
+
 import operator
 import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import sympy
+import sympy  # type: ignore[import-untyped, unused-ignore]  # has no types
 import torch
 
 import heddle
 
 from . import index_checks, memory_order
+from .extents import (Bindings, concrete, dense_order, is_number, meta_of, order_of, sizes,
+                      split)
 from .lower import TYPES, Graph, Unsupported, Value
-from .memory_order import concrete, dense_order, sizes
 from .merges import Merges
 from .table import lower
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .explanation import Record
+    from .merges import Expression
+
+    Node = torch.fx.Node
+    Env = dict[Node, Any]  # what nodes give: Values, numbers, and lists of them
+    Constants = Mapping[int, torch.Tensor]  # by position among the arguments
 
 # Programs of one part, for other sizes each; the one that ran longest ago goes.
 KEPT = 64
@@ -22,70 +37,10 @@ _MOST_MOVES = 2
 _PACKED = 3
 
 
-# ---- numbers: sizes are expressions of symbols where shapes are dynamic ----
-
-def is_number(node):
-    value = node.meta.get("val")
-    return isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool))
-
-
-def meta_of(value, bindings):
-    """What tracing knows of a result, with sizes that are numbers; it has no memory."""
-    if isinstance(value, (list, tuple)):
-        return [meta_of(one, bindings) for one in value]
-    if not isinstance(value, torch.Tensor):
-        return concrete(value, bindings)
-    if value.device.type != "cpu" or value.layout != torch.strided:
-        raise Unsupported(f"a tensor on {value.device}, {value.layout}")
-    return torch.empty_strided(sizes(value.shape, bindings), sizes(value.stride(), bindings),
-                               dtype=value.dtype, device="meta")
-
-
 # ---- lowering ----
 
-def order_of(value, bindings):
-    """The dimensions in the order of memory, where they are dense there; else as they are."""
-    shape, strides = sizes(value.shape, bindings), sizes(value.stride(), bindings)
-    return dense_order(shape, strides) or list(range(len(shape)))
-
-
-class Bindings(dict):
-    """Extents by expression, and what is known of merged ones (Merges)."""
-    merges = None
-
-
-def factors(size, node, bindings):
-    """What a dimension of a node's result was merged from, where that was several dynamic ones, the
-    outermost first: [(extent, expression or None where it is a number)]. Where the graph does not
-    show it, in the order in which the arguments have them."""
-    expression = size.node.expr if isinstance(size, torch.SymInt) else None
-    whole = [(concrete(size, bindings), expression)]
-    if not bindings or expression is None or not expression.is_Mul:
-        return whole
-    seen = bindings.merges and node is not None and bindings.merges.of(node, expression)
-    number, parts = sympy.Integer(1), list(seen or ())
-    if not seen:
-        places = {symbol: i for i, symbol in enumerate(bindings)}
-        for part in expression.args:
-            if part.is_number:
-                number *= part
-            else:
-                parts.append(part)
-        parts.sort(key=lambda part: min(places.get(s, len(places)) for s in part.free_symbols))
-        parts[0] *= number
-    values = [part.xreplace(bindings) for part in parts]
-    if any(value.free_symbols for value in values):
-        return whole
-    return [(int(value), None if part.is_number else part) for value, part in zip(values, parts)]
-
-
-def split(value, order, node, bindings):
-    """The extents of memory, with dimensions that were merged apart, and their expressions."""
-    parts = [part for d in order for part in factors(value.shape[d], node, bindings)]
-    return [n for n, _ in parts], [expression for _, expression in parts]
-
-
-def _parameter(graph, value, bindings, node=None):
+def _parameter(graph: Graph, value: Any, bindings: Bindings | None,
+               node: Node | None = None) -> Any:
     if not isinstance(value, torch.Tensor):
         return concrete(value, bindings)
     if value.device.type != "cpu" or value.layout != torch.strided or value.dtype not in TYPES:
@@ -98,16 +53,17 @@ def _parameter(graph, value, bindings, node=None):
     return graph.transpose(x, [order.index(d) for d in range(len(order))])
 
 
-def placeholder_value(graph, node, bindings, gm):
+def placeholder_value(graph: Graph, node: Node, bindings: Bindings | None,
+                      gm: torch.fx.GraphModule) -> Any:
     value = node.meta.get("val")
     if node.op == "get_attr":
-        value = getattr(gm, node.target)
+        value = getattr(gm, str(node.target))
     return _parameter(graph, value, bindings, node)
 
 
-def values_of(graph, node, bindings):
+def values_of(graph: Graph, node: Node, bindings: Bindings | None) -> Any:
     """Values for results of which nothing is known but their types."""
-    def of(value):
+    def of(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
             return [of(one) for one in value]
         try:
@@ -117,7 +73,7 @@ def values_of(graph, node, bindings):
     return of(node.meta.get("val"))
 
 
-def _argument(value, env, bindings):
+def _argument(value: Any, env: Env, bindings: Bindings | None) -> Any:
     if isinstance(value, torch.fx.Node):
         value = env[value]
         if isinstance(value, torch.Tensor):
@@ -130,12 +86,13 @@ def _argument(value, env, bindings):
     return concrete(value, bindings)
 
 
-def lower_node(graph, node, env, bindings):
+def lower_node(graph: Graph, node: Node, env: Env, bindings: Bindings | None) -> Any:
     """What a node gives: Values and numbers."""
     if is_number(node):
         return concrete(node.meta["val"], bindings)
     if node.target is operator.getitem:
-        return env[node.args[0]][node.args[1]]
+        whole: Any = node.args[0]
+        return env[whole][node.args[1]]
     if not isinstance(node.target, torch._ops.OpOverload):
         raise Unsupported("no row")
     if "val" not in node.meta:
@@ -152,13 +109,13 @@ def lower_node(graph, node, env, bindings):
 class _Sizes(torch.fx.Interpreter):
     """Runs a graph on tensors without memory, and keeps what comes out of each node."""
 
-    def run_node(self, node):
+    def run_node(self, node: Node) -> Any:
         value = super().run_node(node)
         node.meta = {**node.meta, "val": value}
         return value
 
 
-def specialised(gm, args):
+def specialised(gm: torch.fx.GraphModule, args: Sequence[Any]) -> torch.fx.GraphModule:
     """The graph with the sizes that it has for these arguments."""
     copied = torch.fx.GraphModule(gm, copy_graph(gm))
     with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True) as mode:
@@ -168,7 +125,7 @@ def specialised(gm, args):
     return copied
 
 
-def copy_graph(gm):
+def copy_graph(gm: torch.fx.GraphModule) -> torch.fx.Graph:
     graph = torch.fx.Graph()
     output = graph.graph_copy(gm.graph, {})
     graph.output(output)
@@ -178,15 +135,15 @@ def copy_graph(gm):
 class _Input:
     """How a tensor is handed over."""
 
-    def __init__(self, node, bindings):
-        value = node.meta["val"]
+    def __init__(self, node: Node, bindings: Bindings | None) -> None:
+        value: torch.Tensor = node.meta["val"]
         self.order = order_of(value, bindings)
         self.plain = self.order == list(range(len(self.order)))
         self.is_bf16 = value.dtype == torch.bfloat16
         self.extents, self.expressions = split(value, self.order, node, bindings)
         self.is_split = len(self.extents) > len(self.order)
 
-    def array(self, tensor):
+    def array(self, tensor: torch.Tensor) -> NDArray[Any]:
         """An array of the tensor's memory, or of a dense copy."""
         tensor = tensor.detach()
         if tensor.is_conj():
@@ -197,15 +154,15 @@ class _Input:
             tensor = tensor.permute(self.order)
         if not tensor.is_contiguous():
             tensor = tensor.contiguous()
-        array = (tensor.view(torch.int16) if self.is_bf16 else tensor).numpy()
+        array: NDArray[Any] = (tensor.view(torch.int16) if self.is_bf16 else tensor).numpy()
         return array.reshape(self.extents) if self.is_split else array
 
 
 class _Output:
     """How an array becomes the tensor that the graph says."""
 
-    def __init__(self, node, bindings):
-        value = node.meta["val"]
+    def __init__(self, node: Node, bindings: Bindings | None) -> None:
+        value: torch.Tensor = node.meta["val"]
         self.shape = sizes(value.shape, bindings)
         self.strides = sizes(value.stride(), bindings)
         self.order = order_of(value, bindings)
@@ -215,18 +172,18 @@ class _Output:
         if not plain and dense_order(self.shape, self.strides) is None:
             self.way = "plain" if 0 in self.strides else "copy"
         self.is_bf16 = value.dtype == torch.bfloat16
-        order = self.order if self.way == "view" else range(len(self.order))
+        order: Sequence[int] = self.order if self.way == "view" else range(len(self.order))
         self.extents, _ = split(value, order, node, bindings)
         self.is_split = len(self.extents) > len(self.order)
 
-    def value(self, graph, x):
+    def value(self, graph: Graph, x: Value) -> Value:
         if self.way == "view":
             x = graph.transpose(x, self.order)
         if self.is_split:
             x = graph.reshape(x, self.extents)
         return graph.bitcast(x, "s16") if self.is_bf16 else x
 
-    def tensor(self, array):
+    def tensor(self, array: NDArray[Any]) -> torch.Tensor:
         tensor = torch.from_numpy(array)
         if self.is_split and self.way != "view":
             tensor = tensor.view(self.shape)
@@ -243,11 +200,13 @@ class Lowered:
     """A part for given sizes as text, and how tensors go in and out."""
     ARGUMENT = -1
 
-    def __init__(self, gm, bindings, constants):
-        graph, env = Graph(), {}
-        self.inputs = []   # (position among the arguments, _Input) of those that are fed
-        self.names = []    # what the text calls them
-        self.fixed = {}    # values of the others
+    def __init__(self, gm: torch.fx.GraphModule, bindings: Bindings, constants: Constants) -> None:
+        graph = Graph()
+        env: Env = {}
+        # (position among the arguments, _Input) of those that are fed
+        self.inputs: list[tuple[int, _Input]] = []
+        self.names: list[str] = []                 # what the text calls them
+        self.fixed: dict[str, NDArray[Any]] = {}   # values of the others
         position = -1
         for node in gm.graph.nodes:
             if node.op == "placeholder":
@@ -273,13 +232,14 @@ class Lowered:
                 values = self._take_outputs(graph, node, env, bindings)
         self.text = graph.text(values) if values else None
 
-    def _take_outputs(self, graph, node, env, bindings):
-        wanted = node.args[0]
+    def _take_outputs(self, graph: Graph, node: Node, env: Env, bindings: Bindings) -> list[Value]:
+        wanted: Any = node.args[0]
         self.single = not isinstance(wanted, (list, tuple))
         # Each (None, a number), (number of the result, _Output), or (Lowered.ARGUMENT, position):
         # what a graph keeps for its gradients is often an argument as it is.
-        self.outputs = []
-        values, arguments = [], {}
+        self.outputs: list[tuple[int | None, Any]] = []
+        values: list[Value] = []
+        arguments: dict[Any, int] = {}
         for argument in node.graph.nodes:
             if argument.op == "placeholder":
                 arguments[argument] = len(arguments)
@@ -301,14 +261,15 @@ class Lowered:
 class Program:
     """A part for given sizes, ready to run."""
 
-    def __init__(self, lowered, session, checks):
+    def __init__(self, lowered: Lowered, session: heddle.Session | None,
+                 checks: list[index_checks.Check]) -> None:
         self.session, self.checks = session, checks
         self.inputs, self.outputs, self.single = lowered.inputs, lowered.outputs, lowered.single
 
-    def __call__(self, args):
+    def __call__(self, args: Sequence[Any]) -> Any:
         for check in self.checks:
             check.run(args)
-        results = []
+        results: list[NDArray[Any]] = []
         if self.session is not None:
             results = self.session.run(None, [how.array(args[i]) for i, how in self.inputs])
         outputs = [how if number is None else
@@ -317,8 +278,8 @@ class Program:
         return outputs[0] if self.single else outputs
 
 
-def _attribute(gm, node, bindings):
-    value = getattr(gm, node.target)
+def _attribute(gm: torch.fx.GraphModule, node: Node, bindings: Bindings) -> NDArray[Any]:
+    value = getattr(gm, str(node.target))
     holder = torch.fx.Graph().placeholder("x")
     holder.meta["val"] = value
     return _Input(holder, bindings).array(value)
@@ -327,28 +288,33 @@ def _attribute(gm, node, bindings):
 class Part:
     """A graph all of whose operators have a row: programs by sizes, made when these first come."""
 
-    def __init__(self, gm, static, options, record):
+    def __init__(self, gm: torch.fx.GraphModule, static: set[str], options: dict[str, Any],
+                 record: Record) -> None:
         self.gm, self.options, self.record = gm, options, record
-        self.programs = {}
-        self.family = None   # a session for all sizes, where there can be one
+        self.programs: dict[tuple[Any, ...], Program] = {}
+        # A session for all sizes, where there can be one.
+        self.family: heddle.Session | None = None
         self.is_told = 0     # its compilations that the record has
         self.eager = False
         self.moves = 0
         inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
         self.static = [i for i, node in enumerate(inputs) if node.name in static and node.users]
-        self.marks, self.held = None, []
-        self.symbolic = []  # (position, dimension or None, expression)
+        self.marks: list[tuple[int, int]] | None = None
+        self.held: list[torch.Tensor] = []
+        # (position, dimension or None, expression)
+        self.symbolic: list[tuple[int, int | None, Expression]] = []
         self.merges, self.checks = Merges(), index_checks.find(gm.graph)
         for i, node in enumerate(inputs):
             value = node.meta.get("val")
             if isinstance(value, (torch.SymInt, torch.SymFloat)):
                 self.symbolic.append((i, None, value.node.expr))
             elif isinstance(value, torch.Tensor):
-                self.symbolic += [(i, d, size.node.expr) for d, size in enumerate(value.shape)
+                extents: Sequence[Any] = value.shape
+                self.symbolic += [(i, d, size.node.expr) for d, size in enumerate(extents)
                                   if isinstance(size, torch.SymInt)]
         self.symbols = self._named_sizes()
 
-    def _moved(self, args):
+    def _moved(self, args: Sequence[Any]) -> None:
         """Whether a tensor that is a constant of the programs is another one, or was written."""
         marks = [(args[i].data_ptr(), args[i]._version) for i in self.static]
         if marks == self.marks:
@@ -362,14 +328,14 @@ class Part:
         if self.moves >= _MOST_MOVES:
             self.static, self.marks, self.held = [], [], []
 
-    def _bindings(self, extents):
+    def _bindings(self, extents: Iterable[Any]) -> Bindings:
         bindings = Bindings()
         for (_, _, expression), extent in zip(self.symbolic, extents):
             bindings[expression] = sympy.sympify(extent)
         bindings.merges = self.merges
         return bindings
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Any:
         if self.eager:
             return self._run_eagerly(args)
         if self.static:
@@ -384,7 +350,7 @@ class Part:
                 return self._run_eagerly(args)
         return program(args)
 
-    def _make(self, extents, args):
+    def _make(self, extents: tuple[Any, ...], args: Sequence[Any]) -> Program | None:
         try:
             program = self._made(extents, args)
         except heddle.Cancelled:
@@ -399,7 +365,7 @@ class Part:
         self.programs[extents] = program
         return program
 
-    def _made(self, extents, args):
+    def _made(self, extents: tuple[Any, ...], args: Sequence[Any]) -> Program:
         constants = {i: args[i] for i in self.static}
         gm, bindings = self.gm, self._bindings(extents)
         if self.family is None and len(self.programs) >= _PACKED:
@@ -410,30 +376,33 @@ class Part:
             if not self.symbolic:
                 raise
             gm, self.symbols, self.family = specialised(self.gm, args), [], None
-            lowered = Lowered(gm, {}, constants)
+            lowered = Lowered(gm, Bindings(), constants)
         if lowered.text is None:
             return self._noted(lowered, None, extents, bindings, "no kernels")
         if self.symbols and self.family is None:
-            self.family = self._open_family(lowered, constants, args)
+            self.family = self._open_family(lowered, constants)
         session = self.family or heddle.Session(lowered.text.encode(), fix=lowered.fixed,
                                                 **self.options)
         return self._noted(lowered, session, extents, bindings)
 
-    def _named_sizes(self):
+    def _named_sizes(self) -> list[Expression]:
         """The symbols of all sizes; none where one of them is the size of no tensor."""
         named = [expression for _, d, expression in self.symbolic
                  if d is not None and expression.is_symbol]
-        needed = set().union(*(expression.free_symbols for _, _, expression in self.symbolic))
+        needed: set[Expression] = set().union(
+            *(expression.free_symbols for _, _, expression in self.symbolic))
         return list(dict.fromkeys(named)) if needed == set(named) else []
 
-    def _open_family(self, lowered, constants, args):
+    def _open_family(self, lowered: Lowered, constants: Constants) -> heddle.Session | None:
         names = {position: name for (position, _), name in zip(lowered.inputs, lowered.names)}
 
-        def text_at(extents):
+        def text_at(extents: dict[str, int]) -> str:
             bindings = Bindings((symbol, sympy.Integer(extents[str(symbol)]))
                                 for symbol in self.symbols)
             bindings.merges = self.merges
-            return Lowered(self.gm, bindings, constants).text
+            text = Lowered(self.gm, bindings, constants).text
+            assert text is not None  # there are results, whatever the sizes
+            return text
 
         ways = dict(lowered.inputs)
         dims = [(names[position], d, str(expression).replace(" ", ""))
@@ -446,7 +415,8 @@ class Part:
         return heddle.Session(heddle.Family(text_at, dims), shapes=shapes, fix=lowered.fixed,
                               **self.options)
 
-    def _noted(self, lowered, session, extents, bindings, note=None):
+    def _noted(self, lowered: Lowered, session: heddle.Session | None, extents: tuple[Any, ...],
+               bindings: Bindings, note: str = "") -> Program:
         count = sum(node.op == "call_function" for node in self.gm.graph.nodes)
         if session is not None:
             info = session.info
@@ -457,5 +427,5 @@ class Part:
         checks = [check.at(bindings) for check in self.checks]
         return Program(lowered, session, [check for check in checks if check is not None])
 
-    def _run_eagerly(self, args):
+    def _run_eagerly(self, args: Sequence[Any]) -> Any:
         return type(self.gm).forward(self.gm, *args)

@@ -4,23 +4,31 @@ A row says how an operator is written as HLO. `result` is what torch's tracing s
 a tensor without memory (or a tuple of them), with dtype and shape. Arguments are Values, numbers,
 lists and dtypes; those left out have ATen's defaults. The function gives a Value, or a list.
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
 import torch
 
-from .lower import TYPES, Unsupported, Value
+from .lower import TYPES, Graph, Unsupported, Value
 
-ROWS = {}
+# Its arguments after the graph are those of ATen's schema, with Values for tensors.
+Row = Callable[..., Any]
+_Row = TypeVar("_Row", bound=Row)
+ROWS: dict[str, Row] = {}
 
 
-def row(*names):
+def row(*names: str) -> Callable[[_Row], _Row]:
     """Decorates a function that lowers these operators ("add.Tensor"; "add": all overloads)."""
-    def add(function):
+    def add(function: _Row) -> _Row:
         for name in names:
             ROWS[name] = function
         return function
     return add
 
 
-def find(target):
+def find(target: Any) -> Row | None:
     """The row of an operator, or None. Those of prims are called "prims.NAME"."""
     schema = getattr(target, "_schema", None)
     if schema is None:
@@ -33,7 +41,7 @@ def find(target):
     return ROWS.get(f"{name}.{schema.overload_name or 'default'}") or ROWS.get(name)
 
 
-def arguments_of(target, args, kwargs):
+def arguments_of(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """All arguments in the schema's order, defaults filled in."""
     result = []
     for i, argument in enumerate(target._schema.arguments):
@@ -48,14 +56,15 @@ def arguments_of(target, args, kwargs):
     return result
 
 
-def type_of(result):
+def type_of(result: torch.Tensor) -> str:
     """HLO's name of a result's element type."""
     if result.dtype not in TYPES:
         raise Unsupported(f"{result.dtype}")
     return TYPES[result.dtype]
 
 
-def lower(graph, target, result, args, kwargs):
+def lower(graph: Graph, target: Any, result: Any, args: Sequence[Any],
+          kwargs: Mapping[str, Any]) -> Any:
     """The Values that an operator gives, as `result` says, or Unsupported."""
     function = find(target)
     if function is None:
@@ -68,7 +77,7 @@ def lower(graph, target, result, args, kwargs):
     return checked if many else checked[0]
 
 
-def fit(graph, value, result):
+def fit(graph: Graph, value: Any, result: Any) -> Any:
     """The value in the type that it shall have; its extents must be right."""
     if value is None or not isinstance(result, torch.Tensor):
         return value

@@ -1,13 +1,16 @@
 """JAX's plug-in of heddle: JAX finds it here and calls initialize()."""
+from __future__ import annotations
+
 import logging
 import os
 import pathlib
+from typing import Any
 
 _LIBRARY = "libheddle_pjrt.so"
 _log = logging.getLogger(__name__)
 
 
-def _library():
+def _library() -> pathlib.Path | None:
     """The plug-in's library: beside the package heddle in a wheel, else beside this file."""
     here = pathlib.Path(__file__).parent
     named = os.environ.get("HEDDLE_PJRT_LIBRARY")
@@ -16,13 +19,14 @@ def _library():
     return next((place for place in places if place.exists()), None)
 
 
-def _options():
+def _options() -> dict[str, str]:
     """Options of heddle for every program: HEDDLE_JAX_OPTIONS="level=O1 threads=2"."""
     words = os.environ.get("HEDDLE_JAX_OPTIONS", "").split()
-    return dict(word.split("=", 1) if "=" in word else (word, "") for word in words)
+    parts = (word.partition("=") for word in words)
+    return {name: value for name, _, value in parts}
 
 
-def initialize():
+def initialize() -> None:
     """Registers the platform "heddle". Never raises: `import jax` has to work everywhere."""
     try:
         library = _library()
@@ -39,6 +43,7 @@ def initialize():
         _lowering.register(str(library))
         # Callbacks put their arguments on a device of JAX's own platform for the host.
         if config.jax_platforms.value == "heddle":
-            config.update("jax_platforms", "heddle,cpu")
+            settings: Any = config  # of which not all has types
+            settings.update("jax_platforms", "heddle,cpu")
     except Exception:  # pylint: disable=broad-except
         _log.warning("heddle's plug-in for JAX is not used", exc_info=True)

@@ -1,13 +1,23 @@
 """Functions of Python behind custom calls of compiled programs, by way of heddle's C interface."""
+from __future__ import annotations
+
 import ctypes
 import json
 import threading
 import traceback
 import uuid
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    # Arrays (and what backend_config adds) in, arrays out, in order.
+    _Function = Callable[..., Any]
 
 TARGET = "heddle_python"
 MOST_TYPES = 64  # numbers of element types that are asked for
@@ -27,13 +37,14 @@ class _Call(ctypes.Structure):
 
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(_Call), ctypes.c_void_p)
-_dtypes = {}  # by number of heddle_type
-_named = {}  # functions that every process has
-_passing = weakref.WeakValueDictionary()  # those of one program of this process
+_dtypes: dict[int, np.dtype[Any]] = {}  # by number of heddle_type
+_named: dict[str, _Function] = {}  # functions that every process has
+# Those of one program of this process.
+_passing: weakref.WeakValueDictionary[str, Passing] = weakref.WeakValueDictionary()
 _process = uuid.uuid4().hex
 
 
-def _dtype_of(name):
+def _dtype_of(name: str) -> np.dtype[Any] | None:
     plain = {"pred": "bool", "c64": "complex64", "c128": "complex128", "bf16": "bfloat16",
              "f16": "float16", "f32": "float32", "f64": "float64"}
     if name in plain:
@@ -44,14 +55,15 @@ def _dtype_of(name):
         bits, rest = name[1:].split("e", 1)
         name = f"float{bits}_e{rest}"
     if hasattr(ml_dtypes, name):
-        return np.dtype(getattr(ml_dtypes, name))
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return found
     try:
         return np.dtype(name)
     except TypeError:
         return None
 
 
-def _view(array):
+def _view(array: _Array) -> NDArray[Any]:
     """The array's own memory; the function must not keep it."""
     shape = tuple(array.dims[i] for i in range(array.rank))
     dtype = _dtypes[array.type]
@@ -59,10 +71,10 @@ def _view(array):
     if size == 0:
         return np.zeros(shape, dtype)
     memory = (ctypes.c_char * size).from_address(array.data)
-    return np.frombuffer(memory, dtype).reshape(shape)
+    return np.frombuffer(memoryview(memory), dtype).reshape(shape)
 
 
-def _function_of(config):
+def _function_of(config: str) -> _Function:
     """`config` is a JSON list: a name, and what the named function wants to know."""
     name, *rest = json.loads(config)
     if name in _named:
@@ -74,9 +86,8 @@ def _function_of(config):
     return function
 
 
-@_FUNCTION
-def _run(call, _):
-    call = call.contents
+def _answer(pointer: Any, _: object) -> int:
+    call = pointer.contents
     try:
         config = call.config.decode().strip('"').replace("'", '"')
         arguments = [_view(call.arguments[i]).copy() for i in range(call.argument_count)]
@@ -90,7 +101,10 @@ def _run(call, _):
         return 1
 
 
-def start(library):
+_run = _FUNCTION(_answer)
+
+
+def start(library: str) -> None:
     """`library`: the plug-in's path, which brings libheddle.so."""
     heddle = ctypes.CDLL(library)
     heddle.heddle_type_name.restype = ctypes.c_char_p
@@ -102,7 +116,7 @@ def start(library):
     heddle.heddle_register_custom_call(TARGET.encode(), _run, None)
 
 
-def name_function(name, function):
+def name_function(name: str, function: _Function) -> None:
     _named[name] = function
 
 
@@ -111,17 +125,17 @@ class Passing:
     _count = 0
     _lock = threading.Lock()
 
-    def __init__(self, function):
+    def __init__(self, function: _Function) -> None:
         self.function = function
         with Passing._lock:
             Passing._count += 1
             self.name = f"{_process}.{Passing._count}"
         _passing[self.name] = self
 
-    def __call__(self, *arrays):
+    def __call__(self, *arrays: NDArray[Any]) -> Any:
         return self.function(*arrays)
 
 
-def config_of(name, *rest):
+def config_of(name: str, *rest: Any) -> str:
     """For a custom call's backend_config, which keeps no double quotes."""
     return json.dumps([name, *rest]).replace('"', "'")

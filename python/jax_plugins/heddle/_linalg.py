@@ -1,16 +1,30 @@
 """Decompositions of matrices by SciPy's LAPACK, as JAX has them on its own CPU platform."""
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
-def _routine(name, dtype):
-    from scipy.linalg import lapack  # takes a quarter of a second; programs without it should not
+    from numpy.typing import NDArray
 
-    return lapack.get_lapack_funcs((name,), dtype=dtype)[0]
+    Array = NDArray[Any]
+    Arrays = Sequence[Array]
 
 
-def _batched(function):
+def _routine(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    # Takes a quarter of a second; programs without it should not. SciPy has no types.
+    lapack = importlib.import_module("scipy.linalg.lapack")
+    found: Callable[..., Any] = lapack.get_lapack_funcs((name,), dtype=dtype)[0]
+    return found
+
+
+def _batched(function: Callable[..., Arrays]) -> Callable[..., list[Array]]:
     """Of a function of matrices one of stacks of them; the results are stacked, too."""
-    def run(a, *rest):
+    def run(a: Array, *rest: Any) -> list[Array]:
         batch = a.shape[:-2]
         count = int(np.prod(batch, dtype=np.int64))
         others = [x.reshape((count, *x.shape[len(batch):])) if isinstance(x, np.ndarray) else x
@@ -26,26 +40,26 @@ def _batched(function):
     return run
 
 
-def _or_nan(info, *arrays):
+def _or_nan(info: int, *arrays: Array) -> Arrays:
     """What JAX gives where LAPACK fails."""
     return arrays if info == 0 else [np.full_like(x, np.nan) for x in arrays]
 
 
-def _geqrf(a):
+def _geqrf(a: Array) -> Arrays:
     if 0 in a.shape:
         return a, np.zeros(0, a.dtype)
     qr, tau, _, _ = _routine("geqrf", a.dtype)(a)
     return qr, tau
 
 
-def _geqp3(a, jpvt):
+def _geqp3(a: Array, jpvt: Array) -> Arrays:
     if 0 in a.shape:
         return a, jpvt, np.zeros(0, a.dtype)
     qr, pivots, tau, _, _ = _routine("geqp3", a.dtype)(a)
     return qr, pivots.astype(jpvt.dtype), tau
 
 
-def _householder_product(a, taus):
+def _householder_product(a: Array, taus: Array) -> Arrays:
     if 0 in a.shape:
         return (a,)
     if taus.size == 0:
@@ -54,7 +68,7 @@ def _householder_product(a, taus):
     return (_routine(name, a.dtype)(a, taus)[0],)
 
 
-def _lu(a):
+def _lu(a: Array) -> Arrays:
     m, n = a.shape
     if 0 in a.shape:
         return a, np.zeros(0, np.int32), np.arange(m, dtype=np.int32)
@@ -65,7 +79,7 @@ def _lu(a):
     return lu, pivots.astype(np.int32), rows
 
 
-def _eigh(a, lower):
+def _eigh(a: Array, lower: bool) -> Arrays:
     if a.size == 0:
         return a, np.zeros(0, a.real.dtype)
     name = "heevd" if np.iscomplexobj(a) else "syevd"
@@ -73,13 +87,13 @@ def _eigh(a, lower):
     return _or_nan(info, v, w)
 
 
-def _svd(a, full_matrices, compute_uv):
+def _svd(a: Array, full_matrices: bool, compute_uv: bool) -> Arrays:
     u, s, vt, info = _routine("gesdd", a.dtype)(a, compute_uv=compute_uv,
                                                 full_matrices=full_matrices)
     return _or_nan(info, s, u, vt) if compute_uv else _or_nan(info, s)
 
 
-def _complex_vectors(w, v):
+def _complex_vectors(w: Array, v: Array) -> Array:
     """Real LAPACK keeps of two conjugate vectors the real and the imaginary part."""
     result = v.astype(np.result_type(v.dtype, np.complex64))
     for i in np.flatnonzero(w.imag > 0):
@@ -88,7 +102,7 @@ def _complex_vectors(w, v):
     return result
 
 
-def _eig(a, left, right):
+def _eig(a: Array, left: bool, right: bool) -> Arrays:
     if a.size == 0:
         empty = a.astype(np.result_type(a.dtype, np.complex64))
         return [np.zeros(0, empty.dtype)] + [empty] * (left + right)
@@ -104,14 +118,14 @@ def _eig(a, left, right):
     return _or_nan(info, w, *([vl] if left else []), *([vr] if right else []))
 
 
-def _hessenberg(a):
+def _hessenberg(a: Array) -> Arrays:
     if a.shape[-1] < 2:
         return a, np.zeros(max(a.shape[-1] - 1, 0), a.dtype)
     h, tau, info = _routine("gehrd", a.dtype)(a)
     return _or_nan(info, h, tau)
 
 
-def _schur(a, vectors):
+def _schur(a: Array, vectors: bool) -> Arrays:
     if a.size == 0:
         return [a, a] if vectors else [a]
     result = _routine("gees", a.dtype)(lambda *_: False, a, compute_v=vectors)
@@ -119,7 +133,7 @@ def _schur(a, vectors):
     return _or_nan(info, form, schur_vectors) if vectors else _or_nan(info, form)
 
 
-def _tridiagonal(a, lower):
+def _tridiagonal(a: Array, lower: bool) -> Arrays:
     name = "hetrd" if np.iscomplexobj(a) else "sytrd"
     if a.shape[-1] == 1:
         return a, a[0].real, np.zeros(0, a.real.dtype), np.zeros(0, a.dtype)
@@ -127,16 +141,17 @@ def _tridiagonal(a, lower):
     return _or_nan(info, c, d, e, tau)
 
 
-FUNCTIONS = {name: _batched(function) for name, function in {
+_OF_MATRICES: dict[str, Callable[..., Arrays]] = {
     "geqrf": _geqrf, "geqp3": _geqp3, "householder_product": _householder_product, "lu": _lu,
     "eigh": _eigh, "svd": _svd, "eig": _eig, "hessenberg": _hessenberg, "schur": _schur,
-    "tridiagonal": _tridiagonal}.items()}
+    "tridiagonal": _tridiagonal}
+FUNCTIONS = {name: _batched(function) for name, function in _OF_MATRICES.items()}
 _FIELDS = {"eigh": ["lower"], "svd": ["full_matrices", "compute_uv"], "tridiagonal": ["lower"],
            "eig": ["compute_left_eigenvectors", "compute_right_eigenvectors"],
            "schur": ["compute_schur_vectors"]}
 
 
-def arguments(name, params):
+def arguments(name: str, params: Mapping[str, Any]) -> list[bool]:
     """What a function wants to know of its primitive's parameters. Raises for what LAPACK lacks."""
     if params.get("sort_eig_vals"):
         raise NotImplementedError("The sort feature of LAPACK's gees routine is not implemented.")

@@ -1,7 +1,14 @@
-"""How JAX's operations become StableHLO for the platform "heddle", where its default is not it."""
+"""How JAX's operations become StableHLO for the platform "heddle", where its default is not it.
+
+Contexts, avals and values of MLIR are JAX's own affair, and have no types here.
+"""
+from __future__ import annotations
+
 import functools
 import inspect
 import types
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,15 +17,16 @@ from . import _host, _linalg
 PLATFORM = "heddle"
 
 
-def _ir_type(ctx, aval):
+def _ir_type(ctx: Any, aval: Any) -> Any:
     from jax._src.interpreters import mlir
 
-    of = mlir.aval_to_ir_type  # older ones of the aval alone
+    of: Callable[..., Any] = mlir.aval_to_ir_type  # older ones of the aval alone
     with_context = len(inspect.signature(of).parameters) > 1
     return of(ctx.module_context, aval) if with_context else of(aval)
 
 
-def _custom_call(ctx, config, operands, out_avals, has_side_effect=False, token=None):
+def _custom_call(ctx: Any, config: str, operands: Sequence[Any], out_avals: Sequence[Any],
+                 has_side_effect: bool = False, token: Any = None) -> tuple[Any, list[Any]]:
     """Calls a function of Python. Returns the token after it, and its results."""
     from jax._src import core
     from jax._src.interpreters import mlir
@@ -33,14 +41,16 @@ def _custom_call(ctx, config, operands, out_avals, has_side_effect=False, token=
     return (results.pop(0) if token is not None else None), results
 
 
-def _emit_python_callback(original, ctx, callback, token, operands, operand_avals, result_avals, *,
-                          has_side_effect, **rest):
+def _emit_python_callback(original: Callable[..., Any], ctx: Any, callback: Callable[..., Any],
+                          token: Any, operands: Sequence[Any], operand_avals: Sequence[Any],
+                          result_avals: Sequence[Any], *, has_side_effect: bool,
+                          **rest: Any) -> Any:
     """In place of jax._src.callback.emit_python_callback, which knows only JAX's own platforms."""
     if tuple(ctx.module_context.platforms) != (PLATFORM,):
         return original(ctx, callback, token, operands, operand_avals, result_avals,
                         has_side_effect=has_side_effect, **rest)
 
-    def run(*arrays):
+    def run(*arrays: Any) -> list[Any]:
         results = callback(*arrays)
         if len(results) != len(result_avals):
             raise RuntimeError("Mismatched number of outputs from callback. "
@@ -63,7 +73,7 @@ def _emit_python_callback(original, ctx, callback, token, operands, operand_aval
     return results, token, passing
 
 
-def _linalg_rule(name, ctx, *operands, **params):
+def _linalg_rule(name: str, ctx: Any, *operands: Any, **params: Any) -> Any:
     from jax._src.interpreters import mlir
 
     avals = ctx.avals_out
@@ -75,14 +85,15 @@ def _linalg_rule(name, ctx, *operands, **params):
     return _custom_call(ctx, _host.config_of("linalg." + name, *rest), operands, avals)[1]
 
 
-def _window_of(numbers, operand, updates):
+def _window_of(numbers: Any, operand: Any, updates: Any) -> list[int]:
     """The extent of an update's window in each dimension of the operand."""
     one = set(numbers.inserted_window_dims) | set(numbers.operand_batching_dims)
     extents = iter([updates.shape[d] for d in numbers.update_window_dims])
     return [1 if d in one else next(extents) for d in range(len(operand.shape))]
 
 
-def _scatter_rule(ctx, operand, indices, updates, *, dimension_numbers, **params):
+def _scatter_rule(ctx: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: Any,
+                  **params: Any) -> Any:
     """JAX drops a window that sticks out of the operand as a whole, StableHLO element by element:
     here such a window moves to where none of its elements is inside."""
     import jax.numpy as jnp
@@ -94,9 +105,9 @@ def _scatter_rule(ctx, operand, indices, updates, *, dimension_numbers, **params
     window = _window_of(dimension_numbers, *(ctx.avals_in[i] for i in (0, 2)))
     dims = dimension_numbers.scatter_dims_to_operand_dims
     if any(window[d] > 1 for d in dims) and params["mode"] != slicing.GatherScatterMode.CLIP:
-        def move(at):
+        def move(at: Any) -> Any:
             at = at if at.dtype.itemsize == 8 else lax.convert_element_type(at, jnp.int32)
-            def each(extents):
+            def each(extents: Sequence[int]) -> Any:
                 return jnp.broadcast_to(np.array(extents, at.dtype), at.shape)
             inside = (at >= 0) & (at <= each([shape[d] - window[d] for d in dims]))
             inside = jnp.all(inside, axis=-1, keepdims=True)
@@ -113,14 +124,15 @@ def _scatter_rule(ctx, operand, indices, updates, *, dimension_numbers, **params
                                   dimension_numbers=dimension_numbers, **params)
 
 
-def _is_cache_used(original, backend):
+def _is_cache_used(original: Callable[[Any], bool], backend: Any) -> bool:
     """JAX's cache of programs knows the platforms that it is for."""
     if backend.platform == PLATFORM:
         backend = types.SimpleNamespace(platform="cpu")
     return original(backend)
 
 
-def register(library):
+def register(library: str) -> None:
+    """Tells JAX how its operations are written; `library`: the plug-in's path."""
     from jax._src import callback, compilation_cache, debugging
     from jax._src.interpreters import mlir
     from jax._src.lax import linalg, slicing
