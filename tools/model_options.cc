@@ -287,6 +287,17 @@ void add_words(std::vector<std::string>& words, const std::string& flag,
 
 }  // namespace
 
+std::vector<std::string> OpenChoices::words() const {
+  std::vector<std::string> all;
+  for (const auto& [flag, values] :
+       {std::pair("--dim", &dims), std::pair("--shape", &shapes), std::pair("--fix", &fixed)})
+    for (const std::string& value : *values) add_words(all, flag, value, "");
+  add_words(all, "--module", module, "");
+  if (random_constants) all.emplace_back("--random-constants");
+  add_words(all, "--kv-cache", kv_cache, "");
+  return all;
+}
+
 Result<heddle_compile_options> CompileChoices::options() const {
   auto options = sized<heddle_compile_options>();
 #define HEDDLE_CHOICE(part, Type, field, ...) options.field = c_member(field);
