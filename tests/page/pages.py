@@ -36,7 +36,7 @@ def stack(steps):
     lines = ["HloModule stack", "sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }", "ENTRY main {",
              "  x0 = f32[16,32] parameter(0)", "  w = f32[32,32] parameter(1)", "  zero = f32[] constant(0)"]
     for i in range(steps):
-        name = f'metadata={{op_name="block.{i // 20}/step.{i % 20}/%s"}}'
+        name = f'metadata={{op_name="block.{i // 3}/step.{i % 3}/%s"}}'
         lines += [
             f"  d{i} = f32[16,32] dot(x{i}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}, {name % 'product'}",
             f"  q{i} = f32[16,32] multiply(d{i}, d{i}), {name % 'norm'}",
@@ -66,8 +66,9 @@ def hostile_hlo(path):
 
 # name: (model, options of the report)
 MODELS_OF_TESTS = {
-    "conformer": (MODELS / "conformer" / "model.onnx", ["--profile", "--iterations", "3", "--dim", "batch=1"]),
+    "conformer": (MODELS / "conformer" / "model.onnx", ["--profile", "--iterations", "3", "--level", "O2"]),
     "minilm": (MODELS / "minilm" / "model.onnx", ["--dim", "sequence=16", "--profile", "--iterations", "3"]),
+    "stack": (lambda folder: (folder / "stack.hlo").write_text(stack(12)), ["--fuse", "greedy", "--disable", "reroll", "--profile", "--iterations", "3"]),
     "bert": (MODELS / "bert" / "model.onnx", ["--fuse", "off"]),
     "large": (lambda folder: (folder / "large.hlo").write_text(stack(1000)), ["--fuse", "off", "--disable", "reroll"]),
     "hostile_hlo": (lambda folder: hostile_hlo(folder / "hostile_hlo.hlo"), ["--disable", "reroll"]),

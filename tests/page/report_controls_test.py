@@ -8,11 +8,11 @@ from pages import MISSING, VIEWS, PageTest
 
 @unittest.skipIf(MISSING, MISSING)
 class Controls(PageTest):
-    def document(self, name):
+    def document(self, name="stack"):
         self.report(name)
         return json.loads((self.folder / f"{name}.json").read_text())
 
-    def on(self, view, name="minilm", **options):
+    def on(self, view, name="stack", **options):
         page = self.open(name, at=f"#{view}", **options)
         self.addCleanup(self.assert_silent, page)
         self.assertEqual("true", page.get_attribute(f"#tab-{view}", "aria-selected"))
@@ -56,7 +56,7 @@ class Controls(PageTest):
         self.assertFalse(page.is_visible("#help"))
 
     def test_search(self):
-        page, document = self.on("commands"), self.document("minilm")
+        page, document = self.on("commands"), self.document()
         wanted = document["commands"][3]["name"]
         page.keyboard.press("/")
         page.keyboard.type(wanted)
@@ -79,7 +79,7 @@ class Controls(PageTest):
         page.wait_for_function("!document.querySelector('.node.faded')")
 
     def test_graph(self):
-        page, document = self.on("graph"), self.document("minilm")
+        page, document = self.on("graph"), self.document()
         scale = lambda: float(page.get_attribute("#graph-drawing", "data-scale"))
         boxes = lambda: int(page.get_attribute("#graph-drawing", "data-boxes"))
         sight = lambda: page.get_attribute("#graph-drawing", "viewBox")
@@ -150,7 +150,7 @@ class Controls(PageTest):
         self.assertFalse(page.is_visible("#details"))
 
     def test_timeline(self):
-        page, document = self.on("timeline"), self.document("minilm")
+        page, document = self.on("timeline"), self.document()
         extent = lambda: [float(page.get_attribute("#timeline-drawing", "data-" + end)) for end in ("from", "to")]
         whole = extent()
         self.assertGreaterEqual(len(document["measured"]["threads"]), 1)
@@ -174,7 +174,7 @@ class Controls(PageTest):
         self.assertGreaterEqual(page.locator("#timeline-drawing .node.chosen").count(), 1)
 
     def test_memory(self):
-        page, document = self.on("memory"), self.document("minilm")
+        page, document = self.on("memory"), self.document()
         memory = document["memory"]
         self.assertEqual(len(memory["buffers"]), page.locator("#memory-drawing rect").count())
         alive = lambda at: sum(b["first"] <= at <= b["last"] for b in memory["buffers"])
@@ -192,7 +192,7 @@ class Controls(PageTest):
         self.assertIn("alive", page.inner_text("#details"))
 
     def test_roofline(self):
-        page, document = self.on("roofline"), self.document("minilm")
+        page, document = self.on("roofline"), self.document()
         kernels = {c["kernel"] for c in document["commands"] if c.get("flops", 0) > 0 and c.get("ms", 0) > 0 and "kernel" in c}
         points = page.locator("#roofline-drawing circle")
         self.assertEqual(len(kernels), points.count())
@@ -205,7 +205,7 @@ class Controls(PageTest):
         self.assertEqual("command", self.chosen(page)[0])
 
     def test_table(self):
-        page, document = self.on("commands"), self.document("minilm")
+        page, document = self.on("commands"), self.document()
         for grouping, count in [("command", len(document["commands"])), ("layer", len(document["layers"])),
                                 ("kernel", len({c["kernel"] for c in document["commands"] if "kernel" in c})),
                                 ("operators", len({c["operators"] for c in document["commands"]}))]:
@@ -225,7 +225,7 @@ class Controls(PageTest):
         self.assertEqual(["command", "4"], self.chosen(page))
 
     def test_fusions(self):
-        page, document = self.on("fusions"), self.document("minilm")
+        page, document = self.on("fusions", "minilm"), self.document("minilm")
         told = [e for e in document["edges"] if "code" in e]
         self.assertGreater(len(told), 0)
         self.assertEqual(len(told), page.locator("#fusions-body tr").count())
@@ -239,10 +239,11 @@ class Controls(PageTest):
         self.assertEqual("command", self.chosen(page)[0])
         refused = page.locator("#fusions details").first
         refused.locator("summary").click()
+        page.wait_for_selector("#fusions details tbody tr")
         self.assertGreater(refused.locator("tbody tr").count(), 0)
 
     def test_passes(self):
-        page, document = self.on("passes"), self.document("minilm")
+        page, document = self.on("passes", "minilm"), self.document("minilm")
         self.assertEqual(len(document["pass_changes"]), page.locator("#passes-body tr").count())
         number = next(i for i, c in enumerate(document["pass_changes"]) if c["gone"] > 0 and c["come"] > 0)
         change = document["pass_changes"][number]
@@ -254,7 +255,7 @@ class Controls(PageTest):
         self.assertEqual(document["texts"][change["diff"]].strip(), page.inner_text("#passes-diff pre").strip())
 
     def test_code(self):
-        page, document = self.on("commands"), self.document("minilm")
+        page, document = self.on("commands", "minilm"), self.document("minilm")
         number = next(i for i, c in enumerate(document["commands"]) if c["kind"] == "product")
         code = document["kernels"][document["commands"][number]["kernel"]]["code"]
         page.goto(page.url.split("#")[0] + "#other")

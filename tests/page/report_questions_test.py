@@ -8,7 +8,7 @@ from pages import MISSING, PageTest
 
 @unittest.skipIf(MISSING, MISSING)
 class Questions(PageTest):
-    NAME = "conformer"
+    NAME = "minilm"
 
     def asked(self, clicks):
         """The page after these clicks, at most two, from its beginning; and the document."""
@@ -66,7 +66,7 @@ class Questions(PageTest):
         page, document = self.asked([])
         commands = [e.inner_text() for e in page.locator("#again code").all()]
         self.assertEqual(" ".join(document["command"]), commands[0])
-        self.assertIn("heddle bench " + document["model"]["path"] + " --dim batch=1", commands)
+        self.assertIn("heddle bench " + document["model"]["path"] + " --dim sequence=16", commands)
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         page.locator("#again button").first.click()
         page.wait_for_selector("#again button:text-is('copied')")

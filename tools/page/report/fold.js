@@ -53,7 +53,7 @@ function repeatItem(r) {
 }
 
 // All boxes in the order of the run; inputs first, outputs last.
-export function visibleItems() {
+function visibleItems() {
   const items = data.inputs.map((input, i) =>
     ({ key: 'i' + i, kind: 'input', list: [], input: i, title: input.name, under: input.shape, ms: 0 }));
   const begins = new Map(folding.map(r => [data.repeats[r].first, r]));

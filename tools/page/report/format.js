@@ -14,6 +14,13 @@ export function bytes(count) {
   return (unit === 0 ? count : count.toFixed(1)) + ' ' + units[unit];
 }
 
+export function flops(count) {
+  const units = ['', 'k', 'M', 'G', 'T', 'P'];
+  let unit = 0;
+  for (; count >= 1000 && unit < 5; ++unit) count /= 1000;
+  return `${unit === 0 ? count : +count.toPrecision(3)} ${units[unit]}flop`;
+}
+
 export function short(x) {
   if (!Number.isFinite(x)) return '';
   return x === 0 ? '0' : Math.abs(x) >= 1000 ? Math.round(x).toLocaleString('en') : String(+x.toPrecision(3));

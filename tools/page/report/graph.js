@@ -21,7 +21,7 @@ function build() {
   by('graph-count').textContent = count(graph.items.length, 'box', 'boxes') + ' for ' + count(commands.length, 'command');
 }
 
-export function fit() {
+function fit() {
   const { width, height, left } = graph.layout;
   const scale = clamp(Math.min(box().clientWidth / width, box().clientHeight / height), 0.004, 1.2);
   sight = { scale, x: left - (box().clientWidth / scale - width) / 2, y: -10 - Math.max(0, box().clientHeight / scale - height) / 2 };
@@ -140,7 +140,7 @@ function lineElement(line, i) {
   return draw('g', {}, made, hit);
 }
 
-export function render() {
+function render() {
   if (!graph || !box().clientWidth) return;
   const width = box().clientWidth / sight.scale, height = box().clientHeight / sight.scale;
   const { x, y } = sight;
@@ -216,11 +216,12 @@ function refold(change) {
 
 export function startGraph() {
   const button = (id, text, label, action) => make('button', { id, 'aria-label': label, title: label, text, onclick: action });
-  by('graph-tools').append(
+  by('graph-tools').append(...[
     button('graph-out', '−', 'smaller (-)', () => zoom(0.8)), button('graph-in', '+', 'larger (+)', () => zoom(1.25)),
     button('graph-fit', 'fit', 'all of it (0)', fit),
-    folding.length && button('graph-fold', 'fold', 'fold all repeats', () => refold(foldAll)),
-    folding.length && button('graph-unfold', 'unfold', 'open all repeats', () => refold(unfoldAll)));
+    button('graph-fold', 'fold', 'fold all repeats', () => refold(foldAll)),
+    button('graph-unfold', 'unfold', 'open all repeats', () => refold(unfoldAll))]);
+  for (const id of ['graph-fold', 'graph-unfold']) by(id).hidden = folding.length === 0;
   box().addEventListener('wheel', event => {
     event.preventDefault();
     const at = box().getBoundingClientRect();

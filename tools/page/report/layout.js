@@ -1,5 +1,7 @@
 // Boxes in layers: every box below all that it reads, near what it is connected to.
-export const kWidth = 190, kHeight = 38, kGapX = 26, kGapY = 34;
+export const kWidth = 190;
+export const kHeight = 38;
+const kGapX = 26, kGapY = 34;
 const kSweeps = 6, kPlacings = 10;
 const kMostSpan = 24; // a line over more layers keeps beside the boxes instead of finding a way between them
 

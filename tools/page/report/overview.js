@@ -2,7 +2,7 @@
 import { data, commands, msOf, labelOf, byLayer, byKernel, workOf, roofOf, totalMs, measured } from './data.js';
 import { by, make, copier } from './dom.js';
 import { choose, show } from './state.js';
-import { time, bytes, percent, short, shortened, clean, count, quoted } from './format.js';
+import { time, bytes, flops, percent, short, shortened, clean, count, quoted } from './format.js';
 import { numerics, rounding, numberNotes } from './numbers.js';
 import { groupTable, showCommands } from './table.js';
 
@@ -19,7 +19,7 @@ function cards() {
       `${time(versus.latency_ms.median)}; ${versus.ratio.min.toFixed(2)} to ${versus.ratio.max.toFixed(2)} in ${versus.rounds} rounds`]),
     ['commands of a run', commands.length.toLocaleString('en'), `${count(p.kernels, 'kernel')}`],
     ['temporaries', bytes(data.memory.bytes), `${bytes(data.memory.constant_bytes)} of constants`],
-    ['work', `${short(p.flops / 1e9)} GFLOP`, totalMs > 0 ? `${short(p.flops / totalMs / 1e6)} GFLOP/s` : ''],
+    ['work', flops(p.flops), totalMs > 0 ? `${short(p.flops / totalMs / 1e6)} GFLOP/s` : ''],
     (() => {
       const roof = roofOf(workOf(commands.map((_, i) => i)));
       return roof && ['of the roof', percent(roof.share), `bound by ${roof.bound}`];
@@ -43,6 +43,12 @@ function bars(groups, name, id) {
     showCommands();
     groupTable(id === 'slowest-layers' ? 'layer' : 'kernel');
   } }));
+}
+
+// A layer that is one node without a telling name is better known by what it computes.
+function layerName(i) {
+  const layer = data.layers[commands[i].layer];
+  return byLayer.get(commands[i].layer).length === 1 && !layer.includes('/') ? `${shortened(layer, 30)} (${labelOf(commands[i])})` : layer;
 }
 
 function byKindBar() {
@@ -84,13 +90,13 @@ function commandsAgain() {
 
 export function startOverview() {
   const { model } = data;
-  by('title').textContent = clean(model.path.split('/').pop() || model.path);
+  by('title').textContent = shortened(model.path.split('/').slice(-2).join('/'), 80);
   const p = data.program;
   by('summary').textContent = `${p.device} ${p.isa}, ${count(p.threads, 'thread')}, ${p.level}, ${p.precision}: ` +
     `${count(commands.length, 'command')}, ${data.measured?.run_ms ? time(data.measured.run_ms.median) + ' a run' : `${time(totalMs)} ${measured ? 'measured' : 'predicted'}`}`;
   const unit = measured ? 'measured' : 'predicted';
   by('overview').append(cards(), make('div', { class: 'columns' },
-    make('div', {}, make('h2', { text: `Slowest layers, ${unit}` }), bars(byLayer, i => data.layers[commands[i].layer], 'slowest-layers')),
+    make('div', {}, make('h2', { text: `Slowest layers, ${unit}` }), bars(byLayer, layerName, 'slowest-layers')),
     make('div', {}, make('h2', { text: `Slowest kernels, ${unit}` }), bars(byKernel, i => labelOf(commands[i]), 'slowest-kernels')),
     make('div', {}, make('h2', { text: 'Time by kind' }), byKindBar(),
       make('h2', { text: 'Notes' }), data.notes.length ? make('ul', { id: 'notes' }, data.notes.map(note => make('li', { text: clean(note) }))) : make('p', { text: 'None.' })),
