@@ -12,14 +12,17 @@ bool has_digit(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// By command: "part 2 of 12" of the repeat it lies in; empty: in none.
+// By command: "part 2 of 12" of the repeat it lies in; empty: in none of more than a command each.
 std::vector<std::string> parts_of(size_t commands, const std::vector<Repeat>& repeats) {
   std::vector<std::string> parts(commands);
-  for (size_t r = 0; r < repeats.size(); ++r)
-    for (size_t i = 0; i < repeats[r].period * repeats[r].count; ++i)
-      parts[repeats[r].first + i] = fmt::format(
-          "{}part {} of {}", repeats.size() > 1 ? fmt::format("stretch {}, ", r + 1) : "",
-          i / repeats[r].period + 1, repeats[r].count);
+  size_t number = 0;
+  for (const Repeat& repeat : repeats) {
+    if (repeat.period == 1) continue;
+    const std::string which = number++ == 0 ? "" : fmt::format("repeat {}, ", number);
+    for (size_t i = 0; i < repeat.period * repeat.count; ++i)
+      parts[repeat.first + i] =
+          fmt::format("{}part {} of {}", which, i / repeat.period + 1, repeat.count);
+  }
   return parts;
 }
 

@@ -43,7 +43,7 @@ class PageTest(CliTest):
         self.assertEqual(["timeline", "overview"], got["keys"])
         self.assertEqual(got["commands"] + 3, got["boxes"])  # two inputs and an output
         self.assertEqual(got["label"], got["title"])
-        self.assertEqual("#graph/command/1", got["hash"])
+        self.assertEqual("#/graph/command/1", got["hash"])
         self.assertEqual(told["commands"][1]["nodes"], got["names"])
         self.assertTrue(got["closed"])
         self.assertGreater(got["found"], 0)

@@ -13,13 +13,13 @@ class Controls(PageTest):
         return json.loads((self.folder / f"{name}.json").read_text())
 
     def on(self, view, name="stack", **options):
-        page = self.open(name, at=f"#{view}", **options)
+        page = self.open(name, at=f"#/{view}", **options)
         self.addCleanup(self.assert_silent, page)
         self.assertEqual("true", page.get_attribute(f"#tab-{view}", "aria-selected"))
         return page
 
     def chosen(self, page):
-        return page.evaluate("location.hash").split("/")[1:]
+        return page.evaluate("location.hash").split("/")[2:]
 
     def test_tabs(self):
         page = self.on("overview")
@@ -85,6 +85,7 @@ class Controls(PageTest):
         sight = lambda: page.get_attribute("#graph-drawing", "viewBox")
         folded = boxes()
         page.click("#graph-unfold")
+        page.click("#graph-fit")
         ports = len(document["inputs"]) + len(document["outputs"])
         self.assertEqual(len(document["commands"]) + ports, boxes())
         self.assertGreater(boxes(), folded)
@@ -258,9 +259,9 @@ class Controls(PageTest):
         page, document = self.on("commands", "minilm"), self.document("minilm")
         number = next(i for i, c in enumerate(document["commands"]) if c["kind"] == "product")
         code = document["kernels"][document["commands"][number]["kernel"]]["code"]
-        page.goto(page.url.split("#")[0] + "#other")
+        page.goto(page.url.split("#")[0] + "#/other")
         page.said.clear()
-        page.goto(page.url.split("#")[0] + f"?#commands/command/{number}")
+        page.goto(page.url.split("#")[0] + f"?#/commands/command/{number}")
         for button, key in [("schedule", "schedule"), ("kernel", "kernel"), ("LLVM IR", "llvm"), ("assembly", "assembly")]:
             page.click(f"#details button[data-code='{button}']")
             page.wait_for_selector("#details .code pre")

@@ -1,6 +1,6 @@
 // Long texts, shown when they are asked for.
 import { textOf } from './data.js';
-import { make, clear, block, copier } from './dom.js';
+import { make, clear, block, copier, put } from './dom.js';
 import { clean } from './format.js';
 
 const kMostShown = 400_000; // characters; the rest is a click away
@@ -26,7 +26,7 @@ function showText(place, whole, label) {
   const pre = block(text.slice(0, kMostShown), label);
   clear(place).append(copier(() => whole), pre);
   if (text.length > kMostShown)
-    place.append(make('button', { text: 'show all of it', onclick: event => { pre.textContent = text; event.currentTarget.remove(); } }));
+    put(place, make('button', { text: 'show all of it', onclick: event => { pre.textContent = text; event.currentTarget.remove(); } }));
 }
 
 // Lines that came and went in colours.
@@ -35,7 +35,7 @@ export function diffBlock(text) {
   pre.classList.add('diff');
   for (const line of text.split('\n')) {
     const kind = line.startsWith('+ ') ? 'come' : line.startsWith('- ') ? 'gone' : '';
-    pre.append(kind ? make('span', { class: kind, text: clean(line) + '\n' }) : clean(line) + '\n');
+    put(pre, kind ? make('span', { class: kind, text: clean(line) + '\n' }) : clean(line) + '\n');
   }
   return pre;
 }

@@ -1,7 +1,7 @@
 // Beside the views: all of what is chosen.
 import { data, commands, kernelOf, labelOf, layerOf, msOf, edgesFrom, edgesTo, inputsOf, outputsOf, roofOf, workOf, byKernel,
   totalMs, measured } from './data.js';
-import { by, make, clear, table } from './dom.js';
+import { by, make, clear, table, put } from './dom.js';
 import { state, listen, choose, show } from './state.js';
 import { time, bytes, flops, percent, shortened, clean, count } from './format.js';
 import { codeTabs } from './code.js';
@@ -111,7 +111,7 @@ function render() {
   document.body.classList.toggle('with-details', Boolean(state.chosen));
   if (!state.chosen) return;
   const { title, kind, parts } = views[state.chosen.kind](state.chosen.id);
-  place.append(make('div', { class: 'bar' }, make('span', { class: 'badge ' + kind.split(' ')[0], text: kind }),
+  put(place, make('div', { class: 'bar' }, make('span', { class: 'badge ' + kind.split(' ')[0], text: kind }),
     make('button', { id: 'details-close', class: 'small', text: 'close', title: 'close (Esc)', onclick: () => choose(null) })),
   make('h2', { id: 'details-title', text: shortened(title, 200) }), ...parts.flat(3).filter(Boolean));
   place.scrollTop = 0;

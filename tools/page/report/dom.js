@@ -9,13 +9,16 @@ function fill(element, properties, children) {
     else if (name === 'data') Object.assign(element.dataset, value);
     else element.setAttribute(name, value === true ? '' : value);
   }
-  for (const child of children.flat()) if (child !== null && child !== undefined && child !== false) element.append(child);
+  for (const child of children.flat(Infinity)) if (child !== null && child !== undefined && child !== false) element.append(child);
   return element;
 }
 
 export const make = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
 const kSvg = 'http://www.w3.org/2000/svg';
 export const draw = (tag, properties, ...children) => fill(document.createElementNS(kSvg, tag), properties, children);
+
+// As append(), without what is no element and no text.
+export const put = (element, ...children) => fill(element, {}, children);
 
 export function clear(element) {
   element.textContent = '';

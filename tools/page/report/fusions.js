@@ -1,6 +1,6 @@
 // What was fused, what was not, why, and what that was judged to cost.
 import { data, commands, labelOf, kernelOf, byKernel } from './data.js';
-import { by, make, clear, table, row } from './dom.js';
+import { by, make, clear, table, row, put } from './dom.js';
 import { state, listen, choose, isChosen } from './state.js';
 import { time, bytes, count, shortened, clean } from './format.js';
 
@@ -37,7 +37,7 @@ function render() {
     const made = row(columns, edge, e => choose('edge', e.i));
     made.dataset.edge = edge.i;
     if (isChosen('edge', edge.i)) made.classList.add('chosen');
-    body.append(made);
+    put(body, made);
   }
   by('fusions-count').textContent = count(list.length, 'value');
   by('fusions-more').hidden = list.length <= shown;
@@ -70,12 +70,12 @@ function refused() {
   for (const one of list) {
     const all = data.refusals.filter(refusal => refusal.code === one.code);
     const fold = make('details', { ontoggle: () => {
-      if (fold.open && fold.children.length === 1) fold.append(table('refused patterns', [
+      if (fold.open && fold.children.length === 1) put(fold, table('refused patterns', [
         { text: 'producer', cell: r => shortened(r.producer, 60) }, { text: 'consumer', cell: r => shortened(r.consumer, 60) },
         { text: 'reason', cell: r => clean(r.reason) }], all.slice(0, 100)),
       all.length > 100 && make('p', { text: `and ${count(all.length - 100, 'more', 'more')}; heddle explain --all has them` }));
     } }, make('summary', { text: `${one.code}: ${count(one.count, 'pattern')}` }));
-    made.append(fold);
+    put(made, fold);
   }
   if (data.refusals_left_out) made.append(make('p', { text: `${count(data.refusals_left_out, 'refusal')} left out here; heddle explain --all has them.` }));
   return made;
@@ -84,7 +84,7 @@ function refused() {
 function build() {
   built = true;
   const total = told.reduce((sum, e) => sum + e.price_ns, 0);
-  by('fusions').append(
+  put(by('fusions'), 
     make('h2', { text: 'Values that go through memory, by price' }),
     make('p', { text: `${count(told.length, 'value')} between commands, judged to cost ${time(total / 1e6)} a run together. ` +
       'The price is that of writing the value, reading it again, and the call.' }),

@@ -1,6 +1,6 @@
 // The graph: commands and what they hand on. Only what is in sight is drawn; from afar as plain areas.
 import { data, commands, kernelOf, edgesFrom, edgesTo, totalMs } from './data.js';
-import { by, make, draw, clear } from './dom.js';
+import { by, make, draw, clear, put } from './dom.js';
 import { state, listen, choose, isChosen } from './state.js';
 import { folded, opened, folding, foldAll, unfoldAll, unfoldTo, describe } from './fold.js';
 import { layout, kWidth, kHeight } from './layout.js';
@@ -50,11 +50,18 @@ function pan(dx, dy) {
   render();
 }
 
+// On narrow screens what is chosen lies over the lower part.
+function heightInSight() {
+  const details = by('details'), top = box().getBoundingClientRect().top;
+  const covered = getComputedStyle(details).position === 'fixed' && !details.hidden;
+  return covered ? clamp(details.getBoundingClientRect().top - top, 60, box().clientHeight) : box().clientHeight;
+}
+
 function center(item) {
   const at = graph.layout.at[item];
   sight.scale = Math.max(sight.scale, 0.7);
   sight.x = at.x + kWidth / 2 - box().clientWidth / 2 / sight.scale;
-  sight.y = at.y + kHeight / 2 - box().clientHeight / 2 / sight.scale;
+  sight.y = at.y + kHeight / 2 - heightInSight() / 2 / sight.scale;
   render();
 }
 
@@ -216,7 +223,7 @@ function refold(change) {
 
 export function startGraph() {
   const button = (id, text, label, action) => make('button', { id, 'aria-label': label, title: label, text, onclick: action });
-  by('graph-tools').append(...[
+  put(by('graph-tools'), [
     button('graph-out', '−', 'smaller (-)', () => zoom(0.8)), button('graph-in', '+', 'larger (+)', () => zoom(1.25)),
     button('graph-fit', 'fit', 'all of it (0)', fit),
     button('graph-fold', 'fold', 'fold all repeats', () => refold(foldAll)),
@@ -249,7 +256,7 @@ function follow() {
   current = graph.at[wanted];
   const at = graph.layout.at[current];
   const px = (at.x - sight.x) * sight.scale, py = (at.y - sight.y) * sight.scale;
-  if (px < 0 || py < 0 || px > box().clientWidth - 60 || py > box().clientHeight - 40) center(current);
+  if (px < 0 || py < 0 || px > box().clientWidth - 60 || py > heightInSight() - 40) center(current);
 }
 
 export function showGraph() {

@@ -47,8 +47,8 @@ function pointsOf(items, lines, layer) {
   return { points, ways };
 }
 
-function mean(numbers, of) {
-  return numbers.reduce((sum, n) => sum + of(n), 0) / numbers.length;
+function mean(numbers, of, weight = () => 1) {
+  return numbers.reduce((sum, n) => sum + weight(n) * of(n), 0) / numbers.reduce((sum, n) => sum + weight(n), 0);
 }
 
 // Each layer in the order of its neighbours' middle, downwards and upwards by turns.
@@ -89,7 +89,10 @@ function spread(row, points, wanted) {
   for (const block of blocks) for (const { p, shift } of block.members) points[p].x = block.x + shift;
 }
 
-function place(rows, points) {
+// Boxes follow boxes, and long lines keep straight, rather than one the other.
+const kAlike = 6;
+
+function place(rows, points, boxes) {
   for (const point of points) point.x = 0;
   for (const row of rows) spread(row, points, row.map((_, i) => (i - (row.length - 1) / 2) * (kWidth + kGapX)));
   for (let turn = 0; turn < kPlacings; ++turn) {
@@ -97,7 +100,7 @@ function place(rows, points) {
     for (const row of down ? rows : [...rows].reverse()) {
       spread(row, points, row.map(p => {
         const near = down ? points[p].before : points[p].after;
-        return near.length ? mean(near, n => points[n].x) : points[p].x;
+        return near.length ? mean(near, n => points[n].x, n => ((n < boxes) === (p < boxes) ? kAlike : 1)) : points[p].x;
       }));
     }
   }
@@ -111,7 +114,7 @@ export function layout(items, lines) {
   const rows = Array.from({ length: Math.max(0, ...layer) + 1 }, () => []);
   points.forEach((point, p) => rows[point.layer].push(p));
   order(rows, points);
-  place(rows, points);
+  place(rows, points, items.length);
   let left = Infinity, right = -Infinity;
   for (const point of points) {
     left = Math.min(left, point.x - point.width / 2);

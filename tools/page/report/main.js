@@ -1,6 +1,6 @@
 // Views, keys, light and dark, printing.
 import { commands } from './data.js';
-import { by, make } from './dom.js';
+import { by, make, put } from './dom.js';
 import { state, views, listen, show, choose, restore } from './state.js';
 import { startOverview, kindsHere } from './overview.js';
 import { startGraph, showGraph } from './graph.js';
@@ -75,7 +75,7 @@ const keyList = [['1 … 9', 'views'], ['/', 'search'], ['Esc', 'close what is c
 
 function startHelp() {
   const help = by('help');
-  help.append(make('h2', { id: 'help-title', text: 'Keys' }), make('dl', {}, keyList.flatMap(([key, what]) => [make('dt', {}, make('kbd', { text: key })), make('dd', { text: what })])),
+  put(help, make('h2', { id: 'help-title', text: 'Keys' }), make('dl', {}, keyList.flatMap(([key, what]) => [make('dt', {}, make('kbd', { text: key })), make('dd', { text: what })])),
     make('p', { text: 'In the graph: drag to move, the wheel with Ctrl to zoom; a box with ▸ opens. A box is a command of a run, a line a value that one hands to another.' }),
     make('button', { id: 'help-close', text: 'close', onclick: () => help.close() }));
   by('help-open').addEventListener('click', () => help.showModal());
@@ -116,8 +116,8 @@ function startPrinting() {
 startTheme();
 startTabs();
 startOverview();
-startGraph();
 startDetails();
+startGraph();
 startSearch();
 startHelp();
 startPrinting();

@@ -1,6 +1,6 @@
 // Temporaries by address and time, and what is alive at a moment: at first at the peak.
 import { data, commands, labelOf } from './data.js';
-import { by, make, draw, clear, table } from './dom.js';
+import { by, make, draw, clear, table, put } from './dom.js';
 import { state, listen, choose, isChosen } from './state.js';
 import { bytes, count, shortened, clean } from './format.js';
 
@@ -45,7 +45,7 @@ function list() {
   by('memory-moment').value = moment;
   by('memory-title').textContent = `${moment === data.memory.peak_command ? 'Alive at the peak, ' : 'Alive at '}command ${moment}` +
     (command ? ` (${shortened(labelOf(command), 40)}): ` : ': ') + `${count(alive.length, 'value')}, ${bytes(alive.reduce((sum, b) => sum + b.bytes, 0))}`;
-  clear(by('memory-list')).append(table('values that are alive', [
+  put(clear(by('memory-list')), table('values that are alive', [
     { text: 'value', cell: b => clean(shortened(b.name, 120)) },
     { text: 'bytes', number: true, cell: b => bytes(b.bytes) },
     { text: 'address', number: true, cell: b => b.offset.toLocaleString('en') },
@@ -63,7 +63,7 @@ function build() {
   const m = data.memory;
   chart = make('div', { id: 'memory-box', class: 'chart' }, draw('svg', { id: 'memory-drawing', role: 'img',
     'aria-label': 'temporaries: commands to the right, addresses upwards; the list below has the same' }));
-  by('memory').append(
+  put(by('memory'), 
     make('p', { id: 'memory-summary', text: m.buffers.length === 0 ? 'A run has no temporaries.'
       : `Temporaries take ${bytes(m.bytes)}, ${bytes(m.peak_bytes)} of it at the peak; no plan of this order takes less than ` +
         `${bytes(m.lower_bound_bytes)}${m.optimal ? ' (this one is the best there is)' : ''}; without sharing ${bytes(m.unshared_bytes)}.` }),

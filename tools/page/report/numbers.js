@@ -1,6 +1,6 @@
 // What may have changed numbers.
 import { data } from './data.js';
-import { by, make, table } from './dom.js';
+import { by, make, table, put } from './dom.js';
 import { show } from './state.js';
 import { clean, count, short } from './format.js';
 import { showPasses, showDiff } from './passes.js';
@@ -37,7 +37,7 @@ function mixed() {
 
 function build() {
   built = true;
-  by('numbers').append(
+  put(by('numbers'), 
     make('p', { id: 'numbers-summary', text: `Arithmetic in ${data.program.precision}, numerics ${numerics()}: ` +
       (rounding.length + numberNotes.length === 0 ? 'nothing that was done to this model may change its numbers by itself; only the order of sums inside of kernels may differ.'
         : `${count(rounding.length + numberNotes.length, 'thing')} may have changed how results round.`) }),

@@ -1,6 +1,6 @@
 // What ran where and how fast, where the time goes, and how to run it again.
 import { data, commands, msOf, labelOf, byLayer, byKernel, workOf, roofOf, totalMs, measured } from './data.js';
-import { by, make, copier } from './dom.js';
+import { by, make, copier, put } from './dom.js';
 import { choose, show } from './state.js';
 import { time, bytes, flops, percent, short, shortened, clean, count, quoted } from './format.js';
 import { numerics, rounding, numberNotes } from './numbers.js';
@@ -95,7 +95,7 @@ export function startOverview() {
   by('summary').textContent = `${p.device} ${p.isa}, ${count(p.threads, 'thread')}, ${p.level}, ${p.precision}: ` +
     `${count(commands.length, 'command')}, ${data.measured?.run_ms ? time(data.measured.run_ms.median) + ' a run' : `${time(totalMs)} ${measured ? 'measured' : 'predicted'}`}`;
   const unit = measured ? 'measured' : 'predicted';
-  by('overview').append(cards(), make('div', { class: 'columns' },
+  put(by('overview'), cards(), make('div', { class: 'columns' },
     make('div', {}, make('h2', { text: `Slowest layers, ${unit}` }), bars(byLayer, layerName, 'slowest-layers')),
     make('div', {}, make('h2', { text: `Slowest kernels, ${unit}` }), bars(byKernel, i => labelOf(commands[i]), 'slowest-kernels')),
     make('div', {}, make('h2', { text: 'Time by kind' }), byKindBar(),

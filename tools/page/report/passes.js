@@ -1,6 +1,6 @@
 // What each pass changed, and what the compilation took.
 import { data, textOf } from './data.js';
-import { by, make, clear, table, row } from './dom.js';
+import { by, make, clear, table, row, put } from './dom.js';
 import { time, count } from './format.js';
 import { diffBlock } from './code.js';
 
@@ -34,10 +34,10 @@ function build() {
   data.pass_changes.forEach((change, i) => {
     const made = row(columns, change, () => showDiff(i));
     made.dataset.change = i;
-    body.append(made);
+    put(body, made);
   });
   const quiet = data.passes.filter(pass => pass.changes === 0);
-  by('passes').append(
+  put(by('passes'), 
     make('h2', { text: 'Steps of the compilation' }), steps(),
     make('h2', { text: `Changes of the module (${data.pass_changes.length})` }),
     data.pass_changes.length === 0 && make('p', { text: 'Not known: the program was compiled before, or by another command.' }),

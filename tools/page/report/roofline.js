@@ -1,6 +1,6 @@
 // How near kernels come to what arithmetic and memory allow.
 import { data, commands, byKernel, workOf, roofOf, labelOf, totalMs, measured } from './data.js';
-import { by, make, draw, clear, table } from './dom.js';
+import { by, make, draw, clear, table, put } from './dom.js';
 import { state, listen, choose } from './state.js';
 import { time, percent, short, shortened, count } from './format.js';
 
@@ -74,7 +74,7 @@ function render() {
     draw('title', { text: `${shortened(labelOf(commands[point.command]), 60)}: ${time(point.work.ms)}, ${short(point.rate)} GFLOP/s` }))));
   }
   summarize(all);
-  clear(by('roofline-list')).append(table('kernels, by time', [
+  put(clear(by('roofline-list')), table('kernels, by time', [
     { text: each, cell: p => shortened(labelOf(commands[p.command]), 50) },
     { text: 'time', number: true, cell: p => time(p.work.ms) },
     { text: 'of all', number: true, cell: p => percent(p.work.ms / totalMs) },
@@ -100,7 +100,7 @@ function build() {
   chart = make('div', { id: 'roofline-box', class: 'chart' }, draw('svg', { id: 'roofline-drawing', role: 'img', 'aria-label': 'roofline; the table below has the same numbers' }));
   const select = make('select', { id: 'roofline-each', onchange: event => { each = event.target.value; render(); } },
     make('option', { value: 'kernel', text: 'a point for each kernel' }), make('option', { value: 'command', text: 'a point for each command' }));
-  by('roofline').append(make('p', { id: 'roofline-summary' }),
+  put(by('roofline'), make('p', { id: 'roofline-summary' }),
     make('p', { text: `The target ${data.program.target} states ${short(flops)} GFLOP/s and ${short(bytes)} GB/s for ${count(data.program.threads, 'thread')}.` +
       (raised ? ' Kernels here were faster: the roof is the highest rate seen (heddle calibrate measures this machine’s).' : '') +
       (bare ? ` ${count(bare, 'command')} without arithmetic ${bare === 1 ? 'is' : 'are'} in the table only.` : '') }),

@@ -1,6 +1,6 @@
 // One search for everything: what it finds is listed, and stands out in every view.
 import { commands, labelOf, layerOf } from './data.js';
-import { by, make, clear } from './dom.js';
+import { by, make, clear, put } from './dom.js';
 import { state, search, choose } from './state.js';
 import { shortened } from './format.js';
 
@@ -20,7 +20,7 @@ function mark(number) {
 function list() {
   const found = clear(by('found')), all = state.found ? [...state.found] : [];
   for (const i of all.slice(0, kListed))
-    found.append(make('li', { role: 'option', id: 'found-' + i, 'aria-selected': 'false', data: { command: i }, onpointerdown: event => {
+    put(found, make('li', { role: 'option', id: 'found-' + i, 'aria-selected': 'false', data: { command: i }, onpointerdown: event => {
       event.preventDefault();
       take(i);
     } }, make('strong', { text: shortened(labelOf(commands[i]), 40) }), ' ' + shortened(layerOf(commands[i]), 60)));

@@ -16,7 +16,7 @@ const tell = what => listeners.forEach(listener => listener(what));
 
 function remember() {
   const { chosen } = state;
-  history.replaceState(null, '', '#' + state.view + (chosen ? `/${chosen.kind}/${chosen.id}` : ''));
+  history.replaceState(null, '', '#/' + state.view + (chosen ? `/${chosen.kind}/${chosen.id}` : ''));
 }
 
 export function show(view) {
@@ -49,9 +49,9 @@ export function search(query) {
 
 const sizes = { command: commands, edge: data.edges, buffer: data.memory.buffers, input: data.inputs,
   output: data.outputs, repeat: data.repeats };
-// "#graph/command/12".
+// "#/graph/command/12": an element of that name would be scrolled to.
 export function restore() {
-  const [view, kind, id] = location.hash.slice(1).split('/');
+  const [view, kind, id] = location.hash.slice(2).split('/');
   if (views.includes(view)) state.view = view;
   if (Object.hasOwn(sizes, kind) && +id >= 0 && +id < sizes[kind].length) state.chosen = { kind, id: +id };
   tell('view');

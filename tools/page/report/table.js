@@ -1,6 +1,6 @@
 // All commands, or sums over kernels, layers or operators, to sort.
 import { data, commands, grouped, workOf, roofOf, labelOf, totalMs, measured } from './data.js';
-import { by, make, clear, row } from './dom.js';
+import { by, make, clear, row, put } from './dom.js';
 import { state, listen, choose } from './state.js';
 import { time, percent, short, shortened, count, bytes } from './format.js';
 
@@ -64,7 +64,7 @@ export function renderTable(all = false) {
     const made = row(cells, t, () => choose('command', t.i));
     made.dataset.command = t.i;
     if (chosen(t)) made.classList.add('chosen');
-    body.append(made);
+    put(body, made);
   }
   by('table-count').textContent = count(list.length, 'row');
   by('table-more').hidden = all || list.length <= shown;
@@ -81,7 +81,7 @@ export function groupTable(by_what) {
 
 function build() {
   built = true;
-  by('commands').append(
+  put(by('commands'), 
     make('div', { class: 'bar' }, make('label', { for: 'table-grouping', text: 'a row for' }),
       make('select', { id: 'table-grouping', onchange: event => groupTable(event.target.value) },
         Object.entries(groupings).map(([value, { text }]) => make('option', { value, text, selected: value === grouping }))),

@@ -1,6 +1,6 @@
 // When what ran: the commands one behind the other, and, of a run that was recorded, what each thread did.
 import { data, commands, msOf, labelOf, totalMs, measured } from './data.js';
-import { by, make, draw, clear } from './dom.js';
+import { by, make, draw, clear, put } from './dom.js';
 import { state, listen, choose } from './state.js';
 import { time, shortened, bytes } from './format.js';
 
@@ -155,7 +155,7 @@ function build() {
   const button = (id, text, label, action) => make('button', { id, text, title: label, 'aria-label': label, onclick: action });
   chart = make('div', { id: 'timeline-box', class: 'chart', tabindex: 0, role: 'group',
     'aria-label': 'timeline; arrow keys move, + and - zoom, 0 shows all' }, draw('svg', { id: 'timeline-drawing', role: 'img', 'aria-label': 'what ran when' }));
-  by('timeline').append(make('div', { class: 'bar' },
+  put(by('timeline'), make('div', { class: 'bar' },
     button('timeline-out', '−', 'shorter (-)', () => zoom(1 / 1.5)), button('timeline-in', '+', 'longer (+)', () => zoom(1.5)),
     button('timeline-fit', 'all', 'all of it (0)', () => look(0, end())),
     make('span', { text: `${time(totalMs)} in commands${measured ? '' : ', predicted'}` })), chart);
