@@ -13,6 +13,7 @@
 #include "report_measure.h"
 #include "rivals.h"
 #include "session_options.h"
+#include "statistics.h"
 #include "temporary_folder.h"
 #include "values.h"
 
@@ -61,11 +62,12 @@ class Report : public Command {
     const api::Program& program = api::unwrap(handle.get());
     if (program.compiled() == nullptr)
       return user_error("report: device {} makes no decisions; use cpu", program.facts().device);
-    ReportSources sources{facts,          program, compile_.dump, words_of_this_process(),
-                          same_options(), {}};
+    ReportSources sources{facts, program, compile_.dump, words_of_this_process(), same_options(),
+                          {},    {}};
     if (measure_.asked()) {
       HEDDLE_ASSIGN_OR_RETURN(sources.times,
                               measure_report(measure_, handle.get(), std::move(inputs)));
+      keep_what_fits(&sources);
     }
     return write(sources);
   }
@@ -108,6 +110,15 @@ class Report : public Command {
     compile_.explain = true;
     if (compile_.dump.empty()) compile_.dump = folder.file("stages");
     return is_here(model) ? compile_.compile(model, true) : decide(compile_, model);
+  }
+
+  static void keep_what_fits(ReportSources* sources) {
+    if (fits(sources->times, *sources->program.compiled())) return;
+    sources->notes.push_back(fmt::format(
+        "shapes are known late: a run is of several programs, {} commands in {} "
+        "(median); this is the report of one of them, with predicted times",
+        sources->times.names.size(), ms_text(statistics_of(sources->times.runs).median)));
+    sources->times = {};
   }
 
   std::vector<std::string> same_options() const {

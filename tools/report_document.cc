@@ -12,6 +12,7 @@
 #include "mixed_text.h"
 #include "page_text.h"
 #include "program/program.h"
+#include "program/views.h"
 #include "report_commands.h"
 #include "roofs.h"
 #include "statistics.h"
@@ -49,6 +50,7 @@ void add_head(const ReportSources& sources, ordered_json* json) {
                         {"min_bytes", facts.min_bytes},  {"code_bytes", facts.object_bytes},
                         {"compile_ms", facts.compile_ms}};
   (*json)["notes"] = sources.program.notes();
+  for (const std::string& note : sources.notes) (*json)["notes"].push_back(note);
   (*json)["steps_ms"] = ordered_json::object();
   for (const auto& [step, ms] : sources.program.steps()) (*json)["steps_ms"][step] = ms;
 }
@@ -185,6 +187,15 @@ ReportedModel reported_model(const std::string& path, const heddle_model* model)
   for (int64_t i = 0; (dim = heddle_model_unbound(model, i)).name != nullptr; ++i)
     result.unbound.emplace_back(dim.name, dim.size);
   return result;
+}
+
+bool fits(const ReportedTimes& times, const program::Program& program) {
+  std::vector<std::string> names;
+  program::for_each_command(program, program.commands, program.command_info,
+                            [&](const program::Command&, const program::CommandInfo& info, int) {
+                              names.push_back(info.name);
+                            });
+  return names == times.names;
 }
 
 Result<ReportDocument> report_document(const ReportSources& sources) {

@@ -13,6 +13,10 @@
 #include "page_texts.h"
 #include "run_times.h"
 
+namespace heddle::program {
+struct Program;
+}
+
 namespace heddle::tools {
 
 // What is known of the model before a compilation takes it.
@@ -31,15 +35,20 @@ struct ThreadSpan {
 
 // What was measured; nothing of it: `commands` is empty.
 struct ReportedTimes {
-  std::string source;             // "measured here", or the file
-  std::string inputs;             // what they were
-  std::vector<double> commands;   // ms in one run, by command
-  std::vector<int64_t> launches;  // of one run, by command; empty: not known
-  std::vector<double> runs;       // ms
+  std::string source;              // "measured here", or the file
+  std::string inputs;              // what they were
+  std::vector<double> commands;    // ms in one run, by command
+  std::vector<std::string> names;  // of the commands that were timed
+  std::vector<int64_t> launches;   // of one run, by command; empty: not known
+  std::vector<double> runs;        // ms
   std::vector<std::string> threads;
   std::vector<ThreadSpan> spans;                                    // of one run that was traced
   nlohmann::ordered_json versus = nlohmann::ordered_json::array();  // as of bench --json
 };
+
+// Models whose shapes are known late run several programs, of which the report shows one: whether
+// the times are those of its commands.
+bool fits(const ReportedTimes& times, const program::Program& program);
 
 struct ReportSources {
   ReportedModel model;
@@ -48,6 +57,7 @@ struct ReportSources {
   std::vector<std::string> words;    // what runs it again: the command, and
   std::vector<std::string> options;  // the options that heddle run and bench take, too
   ReportedTimes times;
+  std::vector<std::string> notes;  // besides the program's
 };
 
 struct ReportDocument {

@@ -110,6 +110,7 @@ Result<ReportedTimes> measure_report(const MeasureChoices& choices, heddle_progr
     auto one = sized<heddle_command_profile>();
     heddle_context_get_profile(context.get(), static_cast<int64_t>(i), &one);
     times.launches.push_back(one.count);
+    times.names.emplace_back(one.name);
   }
   times.runs = std::move(measured.runs);
   const Peer::Setup setup{"", Peer::python(choices.python), inputs.model, inputs.peers_inputs,

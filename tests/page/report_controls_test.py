@@ -74,9 +74,9 @@ class Controls(PageTest):
         page.click("#graph-unfold")
         self.assertGreater(page.locator(".node.faded").count(), 0)
         page.fill("#search", "nothing has this name")
-        page.wait_for_function("document.getElementById('found').textContent === 'nothing'")
+        page.wait_for_selector("#found li.count:text-is('nothing')")
         page.press("#search", "Escape")
-        page.wait_for_function("!document.querySelector('.node.faded')")
+        page.locator(".node.faded").first.wait_for(state="detached")
 
     def test_graph(self):
         page, document = self.on("graph"), self.document()
