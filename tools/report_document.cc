@@ -75,12 +75,13 @@ void add_kernels(const ReportSources& sources, const KernelTexts& files, ReportD
       code["strategies"] = texts.add(found->second->strategies);
     }
     code["kernel"] = texts.add(kernel.text);
-    // Files are named by the code, which several kernels may share: then it is that of its symbols.
-    std::string file = kernel.name;
-    if (!files.contains(file) && !kernel.phases.empty())
-      file = kernel.phases[0].symbol.substr(0, kernel.phases[0].symbol.rfind("_p"));
-    if (const auto found = files.find(file); found != files.end())
-      for (const auto& [kind, number] : found->second) code[kind] = number;
+    // The code's files have the name of its symbols: several kernels may share one code.
+    std::vector<std::string> names = {kernel.name};
+    if (!kernel.phases.empty())
+      names.push_back(kernel.phases[0].symbol.substr(0, kernel.phases[0].symbol.rfind("_p")));
+    for (const std::string& name : names)
+      if (const auto found = files.find(name); found != files.end())
+        for (const auto& [kind, number] : found->second) code[kind] = number;
     for (auto at = code.begin(); at != code.end();)
       at = at.value() == -1 ? code.erase(at) : std::next(at);
     one["code"] = std::move(code);
