@@ -42,6 +42,9 @@ def fusions(page):
     page.locator("#fusions-body tr button").first.click()
 
 
+PICTURED = {"light": (overview, graph, timeline, memory, fusions), "dark": (overview, graph, roofline)}
+
+
 def main(arguments):
     if MISSING:
         print("skipped:", MISSING)
@@ -55,7 +58,7 @@ def main(arguments):
         for colours in ("light", "dark"):
             page = browser.new_context(viewport=SIZE, offline=True, color_scheme=colours).new_page()
             page.goto(f"file://{path}")
-            for view in (overview, graph, timeline, memory, roofline, fusions):
+            for view in PICTURED[colours]:
                 page.keyboard.press("Escape")
                 view(page)
                 picture = PICTURES / f"report-{view.__name__}-{colours}.png"

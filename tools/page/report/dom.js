@@ -42,7 +42,7 @@ export function row(columns, item, chosen) {
     const cell = column.cell(item);
     const inner = i === 0 && chosen
       ? make('button', { class: 'plain', onclick: event => { event.stopPropagation(); chosen(item); } }, cell) : cell;
-    return make('td', { class: column.number && 'number' }, inner);
+    return make('td', { class: column.number ? 'number' : column.word && 'word' }, inner);
   }));
   if (chosen) {
     made.classList.add('chooses');

@@ -26,7 +26,7 @@ const columns = [
   { text: 'between', cell: e => shortened(edgeName(e), 70) },
   { text: 'price', number: true, cell: e => time(e.price_ns / 1e6) },
   { text: 'bytes', number: true, cell: e => bytes(e.bytes) },
-  { text: 'code', cell: e => e.code },
+  { text: 'code', word: true, cell: e => e.code },
   { text: 'why they are apart', cell: e => clean(data.reasons[e.reason]) },
 ];
 

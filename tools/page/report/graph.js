@@ -244,19 +244,26 @@ export function startGraph() {
   });
 }
 
+function reveal(item) {
+  const at = graph.layout.at[item];
+  const px = (at.x - sight.x) * sight.scale, py = (at.y - sight.y) * sight.scale;
+  const { scale } = sight;
+  if (px < 0 || py < 0 || px > box().clientWidth - kWidth * scale || py > heightInSight() - kHeight * scale) center(item);
+}
+
 // What is chosen comes into sight.
 function follow() {
   const { chosen } = state;
+  if (chosen?.kind === 'repeat' && current < 0) current = graph.at[data.repeats[chosen.id].first];
   const wanted = chosen?.kind === 'command' ? chosen.id : chosen?.kind === 'edge' ? data.edges[chosen.id].from : -1;
-  if (wanted < 0) return;
-  if (!graph.items.some(item => item.list.length === 1 && item.list[0] === wanted)) {
-    unfoldTo(wanted);
-    build();
+  if (wanted >= 0) {
+    if (!graph.items.some(item => item.list.length === 1 && item.list[0] === wanted)) {
+      unfoldTo(wanted);
+      build();
+    }
+    current = graph.at[wanted];
   }
-  current = graph.at[wanted];
-  const at = graph.layout.at[current];
-  const px = (at.x - sight.x) * sight.scale, py = (at.y - sight.y) * sight.scale;
-  if (px < 0 || py < 0 || px > box().clientWidth - 60 || py > heightInSight() - 40) center(current);
+  if (chosen && current >= 0) reveal(current);
 }
 
 export function showGraph() {

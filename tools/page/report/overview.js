@@ -7,6 +7,7 @@ import { numerics, rounding, numberNotes } from './numbers.js';
 import { groupTable, showCommands } from './table.js';
 
 const kRows = 8;
+const kMuchVariation = 0.1;
 const kKinds = ['product', 'reduction', 'map', 'copy', 'concatenate', 'update', 'host', 'library', 'loop', 'branch'];
 export const kindsHere = () => kKinds.filter(kind => commands.some(command => command.kind === kind));
 
@@ -14,7 +15,7 @@ function cards() {
   const run = data.measured?.run_ms, p = data.program;
   const all = [
     [run ? 'a run, median' : measured ? 'in kernels, measured' : 'a run, predicted', time(run ? run.median : totalMs),
-      run ? `${time(run.min)} to ${time(run.max)} in ${data.measured.runs} runs` : ''],
+      run ? `${time(run.min)} to ${time(run.max)} in ${count(data.measured.runs, 'run')}; ${time(totalMs)} in commands` : ''],
     ...(data.versus || []).map(versus => [`${versus.ratio.median.toFixed(2)} × as fast as`, shortened(versus.name, 30),
       `${time(versus.latency_ms.median)}; ${versus.ratio.min.toFixed(2)} to ${versus.ratio.max.toFixed(2)} in ${versus.rounds} rounds`]),
     ['commands of a run', commands.length.toLocaleString('en'), `${count(p.kernels, 'kernel')}`],
@@ -76,6 +77,7 @@ function where() {
     ['options', p.options],
     ['numbers', `${p.precision}, numerics ${numerics()}: ${rounding.length + numberNotes.length === 0 ? 'nothing changed them' : count(rounding.length + numberNotes.length, 'thing') + ' may have changed rounding'}`],
     ['times', data.measured ? `${data.measured.source}${data.measured.inputs ? `; inputs ${data.measured.inputs}` : ''}` : 'predicted by the cost model; --profile measures them'],
+    data.measured?.run_ms?.cv > kMuchVariation && ['doubtful', `times of runs vary by ${percent(data.measured.run_ms.cv)} (standard deviation over mean): other work disturbed them`],
     ['heddle', `${data.heddle.version}, build ${data.heddle.build}`],
   ].filter(Boolean).flatMap(([name, value]) => [make('dt', { text: name }), make('dd', { text: clean(value) })]));
 }

@@ -8,7 +8,7 @@ let built = false;
 
 const columns = [
   { text: 'pass', cell: c => c.pass },
-  { text: 'stage', cell: c => c.stage },
+  { text: 'stage', word: true, cell: c => c.stage },
   { text: 'instructions', number: true, cell: c => `${c.instructions[0].toLocaleString('en')} → ${c.instructions[1].toLocaleString('en')}` },
   { text: 'lines', number: true, cell: c => `−${c.gone} +${c.come}` },
   { text: 'what it does', cell: c => c.summary + (c.rounds ? ' (may change rounding)' : '') },
