@@ -187,7 +187,7 @@ class Explain : public Command {
   }
 
   Status write_page(const ReportedModel& model, const api::Program& program) const {
-    ReportSources sources{model, program, compile_.dump, words_of_this_process(), open_.words(),
+    ReportSources sources{model, program, compile_.dump, words_of_this_process(), open_.words(), {},
                           {},    {}};
     for (const std::string& word : words_) sources.options.push_back(word);
     const program::Program& compiled = *program.compiled();

@@ -5,6 +5,7 @@
 #include "api/snapshot.h"
 #include "command_line.h"
 #include "commands.h"
+#include "import/mapped_file.h"
 #include "machine.h"
 #include "model_options.h"
 #include "output_file.h"
@@ -33,12 +34,16 @@ class Report : public Command {
     line.group("Output");
     line.output(page_, "-o,--output", "F.html", "the page: one file that loads nothing else");
     measure_.declare(line);
+    line.text(check_, "--check", "F.json", "adds what heddle check --json F.json found");
+    line.files()->reads([this](const FileUse::Add& add) { add("--check", check_); });
     compile_.declare(line);
     json_.declare(line);
     line.examples(
         "  heddle report model.onnx -o page.html\n"
         "  heddle report model.onnx -o page.html --profile --threads 2\n"
         "  heddle report model.onnx -o page.html --profile --vs onnxruntime\n"
+        "  heddle check model.onnx --json c.json && heddle report model.onnx -o page.html --check "
+        "c.json\n"
         "  heddle report model.onnx --json document.json --target zen5\n");
   }
 
@@ -46,6 +51,7 @@ class Report : public Command {
     HEDDLE_RETURN_IF_ERROR(measure_.check());
     if (!page_.given() && !json_.file.given() && compile_.stop_after.empty())
       return user_error("report: nothing to write; name the page with -o F.html, or --json F");
+    HEDDLE_ASSIGN_OR_RETURN(nlohmann::ordered_json check, read_check());
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
     HEDDLE_ASSIGN_OR_RETURN(const api::Snapshot snapshot, api::use_snapshot(open_.model, given));
     const tensor::NamedLiterals all_given = given;
@@ -62,8 +68,9 @@ class Report : public Command {
     const api::Program& program = api::unwrap(handle.get());
     if (program.compiled() == nullptr)
       return user_error("report: device {} makes no decisions; use cpu", program.facts().device);
-    ReportSources sources{facts, program, compile_.dump, words_of_this_process(), same_options(),
-                          {},    {}};
+    ReportSources sources{
+        facts, program, compile_.dump, words_of_this_process(), same_options(), {}, {}, {}};
+    sources.check = std::move(check);
     if (measure_.asked()) {
       HEDDLE_ASSIGN_OR_RETURN(sources.times,
                               measure_report(measure_, handle.get(), std::move(inputs)));
@@ -77,6 +84,36 @@ class Report : public Command {
     const bool named = compile_.target != CompileChoices().target ||
                        std::string_view(compile_.device).starts_with("virtual:");
     return !named || info_of(model).is_program;
+  }
+
+  // Only what is shown of it; null without --check.
+  Result<nlohmann::ordered_json> read_check() const {
+    nlohmann::ordered_json result;
+    if (check_.empty()) return result;
+    const auto file = import::MappedFile::open(check_);
+    if (!file) return error_in("--check", file.error());
+    const auto json = nlohmann::ordered_json::parse((*file)->bytes(), nullptr, false);
+    const auto wrong = [&] {
+      return user_error("--check {}: wanted what heddle check --json writes", check_);
+    };
+    if (!json.is_object() || !json.contains("outputs") || !json["outputs"].is_array() ||
+        !json.contains("pass") || !json["pass"].is_boolean())
+      return wrong();
+    result = {{"source", check_}, {"pass", json["pass"]}};
+    for (const char* text : {"against", "inputs"})
+      result[text] = json.contains(text) && json[text].is_string() ? json[text] : "";
+    result["outputs"] = nlohmann::ordered_json::array();
+    for (const nlohmann::ordered_json& one : json["outputs"]) {
+      if (!one.is_object() || !one.contains("name") || !one["name"].is_string() ||
+          !one.contains("equal") || !one["equal"].is_boolean())
+        return wrong();
+      nlohmann::ordered_json shown = {{"name", one["name"]}, {"equal", one["equal"]}};
+      for (const char* number :
+           {"mismatches", "max_error", "max_error_over_max", "worst_ulp", "cosine"})
+        if (one.contains(number) && one[number].is_number()) shown[number] = one[number];
+      result["outputs"].push_back(std::move(shown));
+    }
+    return result;
   }
 
   Status check_peers(const heddle_model* model) const {
@@ -146,6 +183,7 @@ class Report : public Command {
   MeasureChoices measure_;
   JsonChoice json_;
   OutputFile page_;
+  std::string check_;
 };
 
 }  // namespace

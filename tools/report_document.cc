@@ -214,6 +214,7 @@ Result<ReportDocument> report_document(const ReportSources& sources) {
   add_times(sources.times, &document.json);
   add_roofs(sources, &document.json);
   add_refusals(sources.program.report(), &document);
+  if (!sources.check.is_null()) document.json["check"] = sources.check;
   document.json["passes"] = passes_json(sources.program.report());
   document.json["rewrites"] = rewrites_json(sources.program.report());
   document.json["pass_changes"] = std::move(changes);

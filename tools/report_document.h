@@ -58,6 +58,9 @@ struct ReportSources {
   std::vector<std::string> options;  // the options that heddle run and bench take, too
   ReportedTimes times;
   std::vector<std::string> notes;  // besides the program's
+  // What heddle check found, of its --json: "source", "against", "pass", "inputs", "outputs"; or
+  // null.
+  nlohmann::ordered_json check;
 };
 
 struct ReportDocument {

@@ -106,6 +106,16 @@ class ReportTest(CliTest):
         self.assertGreater(len(document["commands"]), 5)
         self.assertEqual([], document["pass_changes"])
 
+    def test_what_check_found(self):
+        found = self.folder / "c.json"
+        self.ok("check", MINILM, "--json", found)
+        document, _, _ = self.report(MINILM, "--check", found)
+        told = json.loads(found.read_text())
+        self.assertTrue(document["check"]["pass"])
+        self.assertEqual([(o["name"], o["cosine"]) for o in told["outputs"]], [(o["name"], o["cosine"]) for o in document["check"]["outputs"]])
+        for wrong in ["[1", "{}", '{"pass": 1, "outputs": []}', '{"pass": true, "outputs": [1]}', '{"pass": true, "outputs": [{"name": "y"}]}']:
+            self.assertIn("wanted what heddle check --json writes", self.fails(2, "report", MINILM, "-o", self.folder / "p.html", "--check", self.file("wrong.json", wrong)))
+
     def test_wrong_calls(self):
         model, page = self.file("add.hlo", ADD), self.folder / "p.html"
         self.assertIn("-o F.html", self.fails(2, "report", model))

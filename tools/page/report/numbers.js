@@ -2,7 +2,7 @@
 import { data } from './data.js';
 import { by, make, table, put } from './dom.js';
 import { show } from './state.js';
-import { clean, count, short } from './format.js';
+import { clean, count, short, shortened } from './format.js';
 import { showPasses, showDiff } from './passes.js';
 
 let built = false;
@@ -35,6 +35,20 @@ function mixed() {
       table(name, Object.keys(list[0]).map(key => ({ text: key.replaceAll('_', ' '), cell: one => clean(typeof one[key] === 'object' ? JSON.stringify(one[key]) : one[key] ?? '') })), list.slice(0, 500))))];
 }
 
+const digits = x => (x === undefined ? '' : x === 0 ? '0' : x.toPrecision(3));
+
+// What heddle check found.
+function checked() {
+  const { check } = data;
+  if (!check) return make('p', {}, 'Not compared: ', make('code', { text: 'heddle check MODEL --json F' }), ' and ', make('code', { text: '--check F' }), ' of the report add that.');
+  return [make('p', { id: 'numbers-check', class: 'answer', text: `${check.pass ? 'Equal' : 'DIFFERENT'} within the tolerance, against ${clean(check.against === 'interp' ? 'the reference interpreter' : check.against)} (${clean(check.source)}).` }),
+    make('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'outputs' }, table('outputs', [
+      { text: 'output', cell: o => shortened(o.name, 80) }, { text: '', cell: o => (o.equal ? 'equal' : 'differs') },
+      { text: 'largest error', number: true, cell: o => digits(o.max_error) }, { text: 'over the largest value', number: true, cell: o => digits(o.max_error_over_max) },
+      { text: 'in last places', number: true, cell: o => digits(o.worst_ulp) }, { text: 'cosine', number: true, cell: o => (o.cosine === undefined ? '' : o.cosine.toFixed(7)) },
+      { text: 'beyond the tolerance', number: true, cell: o => String(o.mismatches ?? '') }], check.outputs))];
+}
+
 function build() {
   built = true;
   put(by('numbers'), 
@@ -49,6 +63,7 @@ function build() {
     make('h2', { text: 'Notes' }),
     data.notes.length === 0 ? make('p', { text: 'None.' }) : make('ul', { id: 'numbers-notes' }, data.notes.map(note => make('li', { text: clean(note) }))),
     ...mixed(),
+    make('h2', { text: 'Compared with the reference' }), checked(),
     make('h2', { text: 'To be sure' }),
     make('p', {}, 'With ', make('code', { text: '--numerics strict' }), ' none of this is done, and ', make('code', { text: 'heddle check' }),
       ' compares the results with the reference interpreter.'),
