@@ -64,7 +64,7 @@ function build() {
   chart = make('div', { id: 'memory-box', class: 'chart' }, draw('svg', { id: 'memory-drawing', role: 'img',
     'aria-label': 'temporaries: commands to the right, addresses upwards; the list below has the same' }));
   put(by('memory'), 
-    make('p', { id: 'memory-summary', text: m.buffers.length === 0 ? 'A run has no temporaries.'
+    make('p', { id: 'memory-summary', class: 'answer', text: m.buffers.length === 0 ? 'A run has no temporaries.'
       : `Temporaries take ${bytes(m.bytes)}, ${bytes(m.peak_bytes)} of it at the peak; no plan of this order takes less than ` +
         `${bytes(m.lower_bound_bytes)}${m.optimal ? ' (this one is the best there is)' : ''}; without sharing ${bytes(m.unshared_bytes)}.` }),
     make('p', { text: `Besides: constants ${bytes(m.constant_bytes)}, inputs ${bytes(m.input_bytes)}, outputs ${bytes(m.output_bytes)}.` }),

@@ -10,8 +10,8 @@ export const optionOf = name => (` ${data.program.options} `.match(` ${name}=([^
 export const numerics = () => optionOf('numerics') || 'default';
 // Passes that changed something and may change how results round.
 export const rounding = data.passes.filter(pass => pass.rounds && pass.changes > 0);
-// Notes of the form "rewrite: what it does".
-export const numberNotes = data.notes.filter(note => /^[a-z_]+: /.test(note));
+// Notes of the form "rewrite: what it does", but those of these passes.
+export const numberNotes = data.notes.filter(note => /^[a-z_]+: /.test(note) && !rounding.some(pass => note.startsWith(pass.pass + ':')));
 
 async function toDiff(pass) {
   show('passes');
@@ -35,7 +35,7 @@ function mixed() {
       table(name, Object.keys(list[0]).map(key => ({ text: key.replaceAll('_', ' '), cell: one => clean(typeof one[key] === 'object' ? JSON.stringify(one[key]) : one[key] ?? '') })), list.slice(0, 500))))];
 }
 
-const digits = x => (x === undefined ? '' : x === 0 ? '0' : x.toPrecision(3));
+const digits = x => (x === undefined ? '' : x === 0 ? '0' : Math.abs(x) < 1e-3 ? x.toExponential(2) : short(x));
 
 // What heddle check found.
 function checked() {
@@ -52,9 +52,10 @@ function checked() {
 function build() {
   built = true;
   put(by('numbers'), 
-    make('p', { id: 'numbers-summary', text: `Arithmetic in ${data.program.precision}, numerics ${numerics()}: ` +
+    make('p', { id: 'numbers-summary', class: 'answer', text: `Arithmetic in ${data.program.precision}, numerics ${numerics()}: ` +
       (rounding.length + numberNotes.length === 0 ? 'nothing that was done to this model may change its numbers by itself; only the order of sums inside of kernels may differ.'
-        : `${count(rounding.length + numberNotes.length, 'thing')} may have changed how results round.`) }),
+        : `${count(rounding.length + numberNotes.length, 'thing')} may have changed how results round.`) +
+      (data.mixed_precision ? ` Mixed precision computes ${count(data.mixed_precision.products, 'product')} and ${count(data.mixed_precision.values, 'value')} in ${data.mixed_precision.type}.` : '') }),
     make('h2', { text: 'Passes that may change rounding, and did something' }),
     rounding.length === 0 ? make('p', { text: 'None.' }) : make('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'passes that may change rounding' },
       table('passes that may change rounding', [

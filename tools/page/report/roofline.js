@@ -100,7 +100,7 @@ function build() {
   chart = make('div', { id: 'roofline-box', class: 'chart' }, draw('svg', { id: 'roofline-drawing', role: 'img', 'aria-label': 'roofline; the table below has the same numbers' }));
   const select = make('select', { id: 'roofline-each', onchange: event => { each = event.target.value; render(); } },
     make('option', { value: 'kernel', text: 'a point for each kernel' }), make('option', { value: 'command', text: 'a point for each command' }));
-  put(by('roofline'), make('p', { id: 'roofline-summary' }),
+  put(by('roofline'), make('p', { id: 'roofline-summary', class: 'answer' }),
     make('p', { text: `The target ${data.program.target} states ${short(flops)} GFLOP/s and ${short(bytes)} GB/s for ${count(data.program.threads, 'thread')}.` +
       (raised ? ' Kernels here were faster: the roof is the highest rate seen (heddle calibrate measures this machine’s).' : '') +
       (bare ? ` ${count(bare, 'command')} without arithmetic ${bare === 1 ? 'is' : 'are'} in the table only.` : '') }),
