@@ -30,9 +30,12 @@ function fit() {
 
 // Readable, from the top.
 function begin() {
-  const { width, left } = graph.layout;
+  const { width, left, at } = graph.layout;
   const scale = clamp(box().clientWidth / width, 0.6, 1.1);
-  sight = { scale, x: left - (box().clientWidth / scale - width) / 2, y: -14 };
+  const seen = box().clientWidth / scale;
+  // What is wider than the window begins at the middle of its first boxes.
+  const first = at.slice(0, 8), middle = first.reduce((sum, { x }) => sum + x, 0) / first.length + kWidth / 2;
+  sight = { scale, x: seen >= width ? left - (seen - width) / 2 : middle - seen / 2, y: -14 };
   render();
 }
 

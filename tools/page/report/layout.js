@@ -3,6 +3,8 @@ export const kWidth = 190;
 export const kHeight = 38;
 const kGapX = 26, kGapY = 34;
 const kSweeps = 6, kPlacings = 10;
+const kBoxWeight = 20; // where a box and a line want the same place, the line gives way
+const kToMiddle = 0.04; // of the way to the middle, but for the last times: else long chains drift away
 const kMostSpan = 24; // a line over more layers keeps beside the boxes instead of finding a way between them
 
 // The longest way from a box without lines into it. Lines against the order (of loops) do not count.
@@ -24,7 +26,7 @@ function pullInputs(items, lines, layer) {
 
 // Points: boxes, and one for each layer that a line passes.
 function pointsOf(items, lines, layer) {
-  const points = items.map((_, i) => ({ layer: layer[i], before: [], after: [], width: kWidth }));
+  const points = items.map((_, i) => ({ layer: layer[i], before: [], after: [], width: kWidth, weight: kBoxWeight }));
   const ways = [];
   for (const line of lines) {
     const span = layer[line.to] - layer[line.from];
@@ -34,7 +36,7 @@ function pointsOf(items, lines, layer) {
     }
     const way = [line.from];
     for (let step = 1; step < span; ++step) {
-      points.push({ layer: layer[line.from] + step, before: [], after: [], width: 12 });
+      points.push({ layer: layer[line.from] + step, before: [], after: [], width: 12, weight: 1 });
       way.push(points.length - 1);
     }
     way.push(line.to);
@@ -73,14 +75,15 @@ function spread(row, points, wanted) {
   const blocks = [];
   row.forEach((p, i) => {
     const before = i === 0 ? 0 : (points[row[i - 1]].width + points[p].width) / 2 + kGapX;
-    let block = { members: [{ p, shift: 0 }], sum: wanted[i], width: 0, x: wanted[i] };
+    const { weight } = points[p];
+    let block = { members: [{ p, shift: 0 }], sum: weight * wanted[i], weight, width: 0, x: wanted[i] };
     let gap = before;
     while (blocks.length && blocks.at(-1).x + blocks.at(-1).width + gap > block.x) {
       const last = blocks.pop();
       const shift = last.width + gap;
       const members = [...last.members, ...block.members.map(member => ({ p: member.p, shift: member.shift + shift }))];
-      const sum = last.sum + block.sum - shift * block.members.length;
-      block = { members, sum, width: shift + block.width, x: sum / members.length };
+      const sum = last.sum + block.sum - shift * block.weight, weights = last.weight + block.weight;
+      block = { members, sum, weight: weights, width: shift + block.width, x: sum / weights };
       gap = last.gap;
     }
     block.gap = gap;
@@ -100,7 +103,7 @@ function place(rows, points, boxes) {
     for (const row of down ? rows : [...rows].reverse()) {
       spread(row, points, row.map(p => {
         const near = down ? points[p].before : points[p].after;
-        return near.length ? mean(near, n => points[n].x, n => ((n < boxes) === (p < boxes) ? kAlike : 1)) : points[p].x;
+        return (turn < kPlacings - 2 ? 1 - kToMiddle : 1) * (near.length ? mean(near, n => points[n].x, n => ((n < boxes) === (p < boxes) ? kAlike : 1)) : points[p].x);
       }));
     }
   }

@@ -17,7 +17,7 @@ function rectangles(width) {
   const step = (width - 2 * kLeft) / Math.max(1, commands.length);
   const x = command => kLeft + command * step, y = address => kHeight * (1 - address / Math.max(1, all));
   return buffers.map((buffer, i) => draw('rect', {
-    class: `buffer hue${i % colours}` + (isChosen('buffer', i) ? ' chosen' : '') + (buffer.first <= moment && moment <= buffer.last ? ' alive' : ''),
+    class: `buffer hue${i % colours}` + (step < 3 ? ' thin' : '') + (isChosen('buffer', i) ? ' chosen' : '') + (buffer.first <= moment && moment <= buffer.last ? ' alive' : ''),
     x: x(buffer.first).toFixed(2), y: y(buffer.offset + buffer.bytes).toFixed(2), width: Math.max(0.6, (buffer.last - buffer.first + 1) * step).toFixed(2),
     height: Math.max(0.6, kHeight * buffer.bytes / Math.max(1, all)).toFixed(2), data: { buffer: i }, onclick: () => choose('buffer', i) },
   draw('title', { text: `${shortened(buffer.name, 80)}: ${bytes(buffer.bytes)} at ${buffer.offset}, commands ${buffer.first} to ${buffer.last}` })));

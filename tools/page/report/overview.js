@@ -102,7 +102,7 @@ export function startOverview() {
     make('div', {}, make('h2', { text: `Slowest kernels, ${unit}` }), bars(byKernel, i => labelOf(commands[i]), 'slowest-kernels')),
     make('div', {}, make('h2', { text: 'Time by kind' }), byKindBar(),
       make('h2', { text: 'Notes' }), data.notes.length ? make('ul', { id: 'notes' }, data.notes.map(note => make('li', { text: clean(note) }))) : make('p', { text: 'None.' })),
-    make('div', {}, make('h2', { text: 'What ran where' }), where()),
-    make('div', { id: 'again' }, make('h2', { text: 'Run it again' }), commandsAgain().map(([what, text]) =>
-      make('div', { class: 'again' }, make('span', { text: what }), make('code', { text: clean(text) }), copier(() => text))))));
+    make('div', {}, make('h2', { text: 'What ran where' }), where())),
+  make('div', { id: 'again' }, make('h2', { text: 'Run it again' }), commandsAgain().map(([what, text]) =>
+      make('div', { class: 'again' }, make('span', { text: what }), make('code', { text: clean(text) }), copier(() => text)))));
 }
