@@ -20,6 +20,13 @@ export const draw = (tag, properties, ...children) => fill(document.createElemen
 // As append(), without what is no element and no text.
 export const put = (element, ...children) => fill(element, {}, children);
 
+// The size of a drawing in pixels; on paper it shrinks to the width there is.
+export function sized(svg, width, height) {
+  svg.setAttribute('width', width);
+  svg.setAttribute('height', height);
+  svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
+}
+
 export function clear(element) {
   element.textContent = '';
   return element;

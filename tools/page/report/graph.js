@@ -269,6 +269,12 @@ function follow() {
   if (chosen && current >= 0) reveal(current);
 }
 
+// All of it, for paper.
+export function showAllOfGraph() {
+  showGraph();
+  fit();
+}
+
 export function showGraph() {
   const isNew = !graph;
   if (isNew) build();

@@ -3,7 +3,7 @@ import { commands } from './data.js';
 import { by, make, put } from './dom.js';
 import { state, views, listen, show, choose, restore } from './state.js';
 import { startOverview, kindsHere } from './overview.js';
-import { startGraph, showGraph } from './graph.js';
+import { startGraph, showGraph, showAllOfGraph } from './graph.js';
 import { showTimeline } from './timeline.js';
 import { showMemory } from './memory.js';
 import { showRoofline } from './roofline.js';
@@ -108,6 +108,7 @@ function startPrinting() {
       by(view).hidden = false;
       showing[view]();
     }
+    showAllOfGraph();
     if (commands.length <= 500) renderTable(true);
   });
   window.addEventListener('afterprint', showView);

@@ -1,6 +1,6 @@
 // Temporaries by address and time, and what is alive at a moment: at first at the peak.
 import { data, commands, labelOf } from './data.js';
-import { by, make, draw, clear, table, put } from './dom.js';
+import { by, sized, make, draw, clear, table, put } from './dom.js';
 import { state, listen, choose, isChosen } from './state.js';
 import { bytes, count, shortened, clean } from './format.js';
 
@@ -31,8 +31,7 @@ function line(width, command, name) {
 function render() {
   if (!chart || !chart.clientWidth) return;
   const svg = clear(by('memory-drawing')), width = chart.clientWidth;
-  svg.setAttribute('width', width);
-  svg.setAttribute('height', kHeight + 20);
+  sized(svg, width, kHeight + 20);
   svg.append(...rectangles(width), line(width, data.memory.peak_command, 'peak'), line(width, moment, 'moment'),
     draw('text', { class: 'tick', x: kLeft, y: kHeight + 15, text: 'command 0' }),
     draw('text', { class: 'tick', x: width - kLeft, y: kHeight + 15, 'text-anchor': 'end', text: String(Math.max(0, commands.length - 1)) }));

@@ -1,6 +1,6 @@
 // How near kernels come to what arithmetic and memory allow.
 import { data, commands, byKernel, workOf, roofOf, labelOf, totalMs, measured } from './data.js';
-import { by, make, draw, clear, table, put } from './dom.js';
+import { by, sized, make, draw, clear, table, put } from './dom.js';
 import { state, listen, choose } from './state.js';
 import { time, percent, short, shortened, count } from './format.js';
 
@@ -62,8 +62,7 @@ function render() {
   if (!chart || !chart.clientWidth) return;
   const all = points(), width = chart.clientWidth;
   const svg = clear(by('roofline-drawing'));
-  svg.setAttribute('width', width);
-  svg.setAttribute('height', kHeight);
+  sized(svg, width, kHeight);
   if (data.roofs.gflops_per_s > 0) {
     const s = scales(all, width);
     svg.append(...grid(s, width), ...roofLines(s), ...all.filter(p => p.rate > 0 && p.intensity > 0).reverse().map(point => draw('circle', {

@@ -1,6 +1,6 @@
 // When what ran: the commands one behind the other, and, of a run that was recorded, what each thread did.
 import { data, commands, msOf, labelOf, totalMs, measured } from './data.js';
-import { by, make, draw, clear, put } from './dom.js';
+import { by, sized, make, draw, clear, put } from './dom.js';
 import { state, listen, choose } from './state.js';
 import { time, shortened, bytes } from './format.js';
 
@@ -104,8 +104,7 @@ function render() {
   if (!chart || !chart.clientWidth) return;
   const svg = clear(by('timeline-drawing'));
   const height = kAxis + rows.length * (kRow + 18) + kCurve + 10;
-  svg.setAttribute('width', chart.clientWidth);
-  svg.setAttribute('height', height);
+  sized(svg, chart.clientWidth, height);
   svg.dataset.from = range.from;
   svg.dataset.to = range.to;
   svg.append(...axis());
