@@ -118,6 +118,19 @@ class Controls(PageTest):
         self.assertNotEqual(before, sight())
         self.assertEqual([], self.chosen(page))  # dragging chooses nothing
 
+    def test_weights(self):
+        page, document = self.on("graph", "minilm"), self.document("minilm")
+        under = lambda: page.evaluate("[...document.querySelectorAll('#graph-drawing .node:not(.input):not(.output) text.under')].map(e => e.textContent)")
+        page.click("#graph-fit")
+        before = under()
+        page.click("#graph-weights")
+        self.assertEqual("true", page.get_attribute("#graph-weights", "aria-pressed"))
+        told = [text for text in under() if "KiB" in text or "bytes" in text or text == "no weights"]
+        self.assertEqual(len(document["commands"]), len(told))
+        self.assertEqual(sum(not c["weights"] for c in document["commands"]), told.count("no weights"))
+        page.click("#graph-weights")
+        self.assertEqual(before, under())
+
     def test_graph_opens_and_follows(self):
         page = self.on("graph")
         before = int(page.get_attribute("#graph-drawing", "data-boxes"))

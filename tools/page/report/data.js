@@ -70,6 +70,7 @@ async function unpack(number) {
 }
 
 export async function textOf(number) {
+  if (typeof DecompressionStream === 'undefined') return 'This browser cannot unpack texts; heddle report --json has them.';
   let piece = data.text_pieces.length - 1;
   while (data.text_pieces[piece] > number) --piece;
   if (!unpacked.has(piece)) unpacked.set(piece, unpack(piece));

@@ -4,7 +4,7 @@ import { by, make, draw, clear, put } from './dom.js';
 import { state, listen, choose, isChosen } from './state.js';
 import { folded, opened, folding, foldAll, unfoldAll, unfoldTo, describe } from './fold.js';
 import { layout, kWidth, kHeight } from './layout.js';
-import { time, shortened, count } from './format.js';
+import { time, bytes, shortened, count } from './format.js';
 
 const kMostDrawn = 600;
 let graph = null; // {items, lines, at, layout}
@@ -108,6 +108,21 @@ function toggle(item) {
   choose('repeat', item.repeat);
 }
 
+let weights = false; // the second line of boxes tells weights instead of nodes
+
+function underOf(item) {
+  if (!weights || !item.list.length) return item.under;
+  const all = [...new Set(item.list.flatMap(i => commands[i].weights))].map(w => data.weights[w]).sort((a, b) => b.bytes - a.bytes);
+  if (!all.length) return 'no weights';
+  return `${bytes(all.reduce((sum, weight) => sum + weight.bytes, 0))}: ${all[0].name}` + (all.length > 1 ? ` and ${all.length - 1} more` : '');
+}
+
+function showWeights() {
+  weights = !weights;
+  by('graph-weights').setAttribute('aria-pressed', String(weights));
+  render();
+}
+
 function node(number) {
   const item = graph.items[number], at = graph.layout.at[number];
   const share = totalMs > 0 ? item.ms / totalMs : 0;
@@ -122,7 +137,7 @@ function node(number) {
   share > 0 && draw('rect', { class: 'share', y: kHeight - 4, width: Math.max(1, share * kWidth), height: 4 }),
   draw('text', { x: 7, y: 15, text: (item.kind === 'folded' ? '▸ ' : '') + shortened(item.title, item.ms > 0 ? 20 : 27) }),
   item.ms > 0 && draw('text', { x: kWidth - 7, y: 15, class: 'time', 'text-anchor': 'end', text: time(item.ms) }),
-  draw('text', { x: 7, y: 29, class: 'under', text: shortened(item.under, phases > 1 ? 26 : 32) }),
+  draw('text', { x: 7, y: 29, class: 'under', text: shortened(underOf(item), phases > 1 ? 26 : 32) }),
   phases > 1 && draw('text', { x: kWidth - 7, y: 29, class: 'under', 'text-anchor': 'end', text: phases + ' phases' }));
 }
 
@@ -230,7 +245,9 @@ export function startGraph() {
     button('graph-out', '−', 'smaller (-)', () => zoom(0.8)), button('graph-in', '+', 'larger (+)', () => zoom(1.25)),
     button('graph-fit', 'fit', 'all of it (0)', fit),
     button('graph-fold', 'fold', 'fold all repeats', () => refold(foldAll)),
-    button('graph-unfold', 'unfold', 'open all repeats', () => refold(unfoldAll))]);
+    button('graph-unfold', 'unfold', 'open all repeats', () => refold(unfoldAll)),
+    button('graph-weights', 'weights', 'weights of each box instead of its first node', showWeights)]);
+  by('graph-weights').setAttribute('aria-pressed', 'false');
   for (const id of ['graph-fold', 'graph-unfold']) by(id).hidden = folding.length === 0;
   box().addEventListener('wheel', event => {
     event.preventDefault();
