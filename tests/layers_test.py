@@ -160,7 +160,7 @@ class ToolsTest(unittest.TestCase):
     """run, bench, check and profile stand on the C interface and the words of its options, with what they include. What
     profile shows of values, without a time, stands on the classes, as tuning and quantising do, and so does check's search
     for an instruction (--layers). Names of passes and targets are looked up in their tables, for messages."""
-    ON_CLASSES = {"value_profile.h", "layers.h", "known_names.h"}
+    ON_CLASSES = {"value_profile.h", "layer_search.h", "known_names.h"}
     COMMANDS = ["run", "bench", "check", "profile"]
     ALLOWED = re.compile(r"(api/(heddle|second_reference|snapshot)\.h|compiler/options\.def|program/nodes_text\.h|base/.*|tensor/.*)$")
 

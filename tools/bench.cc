@@ -1,13 +1,8 @@
 // heddle bench: latency of a model, alone or in turn with peers.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <ctime>
-#include <filesystem>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "api/snapshot.h"
@@ -18,7 +13,9 @@
 #include "model_options.h"
 #include "peer.h"
 #include "report.h"
+#include "rivals.h"
 #include "statistics.h"
+#include "temporary_folder.h"
 #include "terminal.h"
 #include "values.h"
 
@@ -32,59 +29,11 @@ constexpr double kExtentSeconds = 0.02;  // of one extent of many
 constexpr size_t kFewestOfExtent = 5;
 constexpr double kDurationSeconds = 3, kWarmupMs = 200;
 constexpr int64_t kFewestRounds = 15, kMostCacheMs = 60'000;
-constexpr double kRoundMs = 20;  // short runs are gathered into rounds of about this length
 constexpr double kMuchVariation = 0.05;
 
 double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
-
-// Runs to a round, from the time of one.
-int64_t runs_of_round(double run_ms) {
-  return std::clamp<int64_t>(static_cast<int64_t>(kRoundMs / std::max(run_ms, 1e-6)), 1, 2000);
-}
-
-double processor_ms() {  // of all threads of this process
-  timespec now;
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-// Returns when our workers no longer wait in a spin, and after two seconds in any case: the peer's
-// turn is then quiet.
-void fall_asleep() {
-  for (int tries = 0; tries < 200; ++tries) {
-    const double before = processor_ms();
-    ::usleep(10000);
-    if (processor_ms() - before < 0.5) return;
-  }
-}
-
-// Inputs as a file for the peers; gone when it goes.
-class TemporaryFolder {
- public:
-  static Result<std::unique_ptr<TemporaryFolder>> make() {
-    std::string path = (std::filesystem::temp_directory_path() / "heddle-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) return machine_error("cannot make a folder {}", path);
-    return std::make_unique<TemporaryFolder>(path);
-  }
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  std::string file(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-struct Rival {
-  std::unique_ptr<Peer> peer;
-  int64_t runs = 1;  // to a round
-  std::vector<double> times, ratios;
-};
 
 class Bench : public Command {
  public:
@@ -211,14 +160,8 @@ class Bench : public Command {
   Status write_peer_inputs(const heddle_model* model, const tensor::NamedLiterals& given) {
     if (versus_.empty()) return {};
     HEDDLE_ASSIGN_OR_RETURN(folder_, TemporaryFolder::make());
-    tensor::NamedLiterals named;
-    for (size_t i = 0; i < inputs_made_.values.size(); ++i)
-      named.emplace_back(input_of(model, static_cast<int64_t>(i)).name, inputs_made_.values[i]);
-    // What became part of our model is still an input of theirs.
-    for (const auto& value : given)
-      if (std::find(open_.fixed.begin(), open_.fixed.end(), value.first) != open_.fixed.end())
-        named.push_back(value);
-    return tensor::write_npz(folder_->file("inputs.npz"), named);
+    return write_inputs_of_rivals(folder_->file("inputs.npz"), model, inputs_made_.values, given,
+                                  open_.fixed);
   }
 
   Result<double> timed_run() {
@@ -237,7 +180,10 @@ class Bench : public Command {
     // What the first run puts into the cache would be measured, too.
     HEDDLE_RETURN_IF_ERROR(to_status(heddle_program_wait(program, kMostCacheMs, nullptr)));
     HEDDLE_ASSIGN_OR_RETURN(const double run_ms, warm_up());
-    HEDDLE_RETURN_IF_ERROR(start_rivals(info_of(program).threads));
+    HEDDLE_ASSIGN_OR_RETURN(rivals_,
+                            start_rivals(versus_, {"", Peer::python(python_), open_.model,
+                                                   folder_ ? folder_->file("inputs.npz") : "",
+                                                   info_of(program).threads}));
     // Alone every run is a round of its own.
     const int64_t runs = rivals_.empty() ? 1 : runs_of_round(run_ms);
     const Clock::time_point begin = Clock::now();
@@ -300,13 +246,7 @@ class Bench : public Command {
       ours += ms / static_cast<double>(runs);
     }
     if (!rivals_.empty()) fall_asleep();
-    for (Rival& rival : rivals_) {
-      HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> times, rival.peer->run(rival.runs));
-      double theirs = 0;
-      for (double ms : times) theirs += ms / static_cast<double>(times.size());
-      rival.times.insert(rival.times.end(), times.begin(), times.end());
-      rival.ratios.push_back(theirs / ours);
-    }
+    for (Rival& rival : rivals_) HEDDLE_RETURN_IF_ERROR(rival.round(ours));
     ++rounds_;
     return {};
   }
@@ -320,26 +260,6 @@ class Bench : public Command {
       spent += ms;
     }
     return fastest;
-  }
-
-  Status start_rivals(int threads) {
-    for (const std::string& kind : versus_) {
-      const Peer::Setup setup{kind, Peer::python(python_), open_.model, folder_->file("inputs.npz"),
-                              threads};
-      Rival rival;
-      HEDDLE_ASSIGN_OR_RETURN(rival.peer, Peer::start(setup));
-      double fastest = std::numeric_limits<double>::infinity(), spent = 0;
-      for (int64_t runs = 1; spent < kWarmupMs; runs *= 2) {
-        HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> times, rival.peer->run(runs));
-        for (double ms : times) {
-          fastest = std::min(fastest, ms);
-          spent += ms;
-        }
-      }
-      rival.runs = runs_of_round(fastest);
-      rivals_.push_back(std::move(rival));
-    }
-    return {};
   }
 
   void print(const heddle_program* program) const {
@@ -408,15 +328,7 @@ class Bench : public Command {
                             {"temporaries_unshared", info.temporary_unshared_bytes},
                             {"process_peak", peak_resident_bytes()}};
     json["versus"] = ordered_json::array();
-    for (const Rival& rival : rivals_) {
-      const Statistics ratio = statistics_of(rival.ratios);
-      ordered_json one;
-      one["name"] = rival.peer->name();
-      one["latency_ms"] = to_json(statistics_of(rival.times));
-      one["ratio"] = {{"median", ratio.median}, {"min", ratio.min}, {"max", ratio.max}};
-      one["rounds"] = rival.ratios.size();
-      json["versus"].push_back(std::move(one));
-    }
+    for (const Rival& rival : rivals_) json["versus"].push_back(rival.json());
     if (made_load_) json["load"] = to_json(*made_load_);
     json["inputs"] = inputs_made_.description;
     json["notes"] = notes_of(program);

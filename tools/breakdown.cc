@@ -9,8 +9,6 @@
 
 namespace heddle::tools {
 
-namespace {
-
 bool is_product(std::string_view operators) {
   for (const std::string_view name : {"dot", "convolution"}) {
     for (size_t at = operators.find(name); at != std::string_view::npos;
@@ -23,8 +21,6 @@ bool is_product(std::string_view operators) {
   }
   return false;
 }
-
-}  // namespace
 
 void Breakdown::add(std::string_view kind, std::string_view operators, double launches, double ms) {
   // The commands in a loop or a branch are added themselves: what is left is its own stepping.

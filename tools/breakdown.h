@@ -7,6 +7,9 @@
 
 namespace heddle::tools {
 
+// Whether a command with these operators ("add, dot") has a product or a convolution.
+bool is_product(std::string_view operators);
+
 class Breakdown {
  public:
   // A command, or several alike: `kind` and `operators` as in heddle_command_profile, launches and

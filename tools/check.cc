@@ -12,7 +12,7 @@
 #include "command_line.h"
 #include "commands.h"
 #include "comparison.h"
-#include "layers.h"
+#include "layer_search.h"
 #include "model_options.h"
 #include "output_file.h"
 #include "report.h"

@@ -15,6 +15,7 @@ std::unique_ptr<Command> make_check();
 std::unique_ptr<Command> make_compile();
 std::unique_ptr<Command> make_inspect();
 std::unique_ptr<Command> make_explain();
+std::unique_ptr<Command> make_report();
 std::unique_ptr<Command> make_profile();
 std::unique_ptr<Command> make_opt();
 std::unique_ptr<Command> make_tune();

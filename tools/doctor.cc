@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/parallel.h"
@@ -14,6 +12,7 @@
 #include "commands.h"
 #include "emit/cuda/nvrtc.h"
 #include "library/library.h"
+#include "machine.h"
 #include "peer.h"
 #include "report.h"
 #include "runtime/cuda_driver.h"
@@ -24,22 +23,6 @@ namespace {
 
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
-
-int64_t memory_bytes() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("MemTotal:")) return std::strtoll(line.c_str() + 9, nullptr, 10) * 1024;
-  return 0;
-}
 
 // Where one of the names can be opened; empty: nowhere.
 std::string find_library(std::initializer_list<const char*> names) {
@@ -128,7 +111,7 @@ class Doctor : public Command {
     const FoundNvrtc compiler = find_nvrtc();
     const library::Opened dnnl = library::open(library::kOneDnn, host);
     if (!json_.only_json()) {
-      fmt::print("heddle {}\n", version());
+      fmt::print("heddle {}\n", version_text());
       fmt::print("processor: {}\n", processor_name());
       fmt::print("isa: {} ({}-bit vectors, {} registers)\n", target::isa_name(host), host.simd_bits,
                  host.vector_registers);
@@ -158,7 +141,7 @@ class Doctor : public Command {
     }
     ordered_json json;
     json["schema"] = 1;
-    json["version"] = version();
+    json["version"] = version_text();
     json["processor"] = processor_name();
     json["isa"] = target::isa_name(host);
     json["features"] = host.features;
@@ -181,11 +164,6 @@ class Doctor : public Command {
   }
 
  private:
-  static std::string version() {
-    return fmt::format("{}.{}.{}", HEDDLE_VERSION_MAJOR, HEDDLE_VERSION_MINOR,
-                       HEDDLE_VERSION_PATCH);
-  }
-
   JsonChoice json_;
   bool target_ = false;
 };

@@ -11,9 +11,8 @@
 #include "commands.h"
 #include "commands_json.h"
 #include "compiler/compiler.h"
-#include "explain_page.h"
-#include "fused_text.h"
 #include "import/mapped_file.h"
+#include "machine.h"
 #include "memory_plan.h"
 #include "mixed_text.h"
 #include "model_options.h"
@@ -22,7 +21,9 @@
 #include "program/program.h"
 #include "program/views.h"
 #include "report.h"
+#include "report_document.h"
 #include "session_options.h"
+#include "temporary_folder.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -86,7 +87,8 @@ class Explain : public Command {
     line.flag(schedules_, "--schedules",
               "how each kernel could be placed: every strategy, its price or why it was refused");
     line.flag(all_, "--all", "every edge and refusal, not only the first of each kind");
-    line.output(html_, "--html", "F.html", "also writes one self-contained page with the graph");
+    line.output(html_, "--html", "F.html",
+                "also writes one self-contained page (as heddle report)");
     line.text(profile_, "--profile", "F.json",
               "adds the times that heddle profile --json F.json measured");
     line.files()->reads([this](const FileUse::Add& add) { add("--profile", profile_); });
@@ -105,6 +107,13 @@ class Explain : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     compile_.explain = true;
+    const ReportedModel facts = reported_model(open_.model, model.get());
+    words_ = compile_.words();
+    std::unique_ptr<TemporaryFolder> folder;  // of all stages, for the page
+    if (html_.given() && compile_.dump.empty()) {
+      HEDDLE_ASSIGN_OR_RETURN(folder, TemporaryFolder::make());
+      compile_.dump = folder->file("stages");
+    }
     const bool named = compile_.target != CompileChoices().target ||
                        std::string_view(compile_.device).starts_with("virtual:");
     const bool here = !named || info_of(model.get()).is_program;
@@ -115,7 +124,7 @@ class Explain : public Command {
       return user_error("explain: device {} makes no decisions; use cpu", program.facts().device);
     const std::vector<KernelUse> uses = uses_of(*program.compiled());
     if (!kernel_.empty()) return show_kernel(program, uses);
-    if (html_.given()) HEDDLE_RETURN_IF_ERROR(write_page(program, uses));
+    if (html_.given()) HEDDLE_RETURN_IF_ERROR(write_page(facts, program));
     if (!json_.only_json()) print(handle.get(), program, uses);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(program, uses)));
     return 0;
@@ -172,83 +181,28 @@ class Explain : public Command {
     return {};
   }
 
-  static std::string kind_of(const std::string& operators) {
-    for (const char* word : {"dot", "convolution"})
-      if (operators.find(word) != std::string::npos) return "product";
-    if (operators.find("reduce") != std::string::npos) return "reduction";
-    if (operators.empty() || operators == "copy") return "copy";
-    return "map";
-  }
-
-  // What takes time before what is cheap.
-  static std::string title_of(const std::string& operators) {
-    static const std::set<std::string, std::less<>> kCheap = {
-        "bitcast",  "broadcast", "concatenate",     "convert", "copy",   "get-tuple-element",
-        "iota",     "pad",       "reshape",         "reverse", "slice",  "select",
-        "compare",  "transpose", "bitcast-convert", "and",     "negate", "add",
-        "subtract", "multiply"};
-    std::string first, last;
-    for (size_t at = 0; at < operators.size();) {
-      const size_t end = std::min(operators.find(", ", at), operators.size());
-      const std::string word = operators.substr(at, end - at);
-      std::string& list = kCheap.count(word) ? last : first;
-      list += (list.empty() ? "" : ", ") + word;
-      at = end + 2;
-    }
-    return first + (first.empty() || last.empty() ? "" : ", ") + last;
-  }
-
   static std::string edge_text(const compiler::UnfusedEdge& edge) {
     return fmt::format("{} ({}): {}: {}; {}", edge.value, bytes_text(edge.bytes), edge.code,
                        edge.reason, ms_text(edge.ns / 1e6));
   }
 
-  Status write_page(const api::Program& program, const std::vector<KernelUse>& uses) const {
-    Page page;
-    page.title = open_.model;
-    std::map<std::string, size_t> numbers;
-    const FusedText fused(program.report().fused_module);
+  Status write_page(const ReportedModel& model, const api::Program& program) const {
+    ReportSources sources{model, program, compile_.dump, words_of_this_process(), open_.words(), {},
+                          {},    {}};
+    for (const std::string& word : words_) sources.options.push_back(word);
     const program::Program& compiled = *program.compiled();
-    double predicted_ms = 0;
-    program::for_each_command(
-        compiled, compiled.commands, compiled.command_info,
-        [&](const program::Command& command, const program::CommandInfo& info, int) {
-          PageNode node;
-          node.name = info.name;
-          node.title = info.operators.empty() ? info.name : title_of(info.operators);
-          node.kind = "other";
-          node.label = info.operators;
-          node.nodes = info.nodes;
-          node.details = info.operators + "\n";
-          if (const auto* launch = std::get_if<program::Launch>(&command)) {
-            const program::Kernel& kernel = compiled.kernels[launch->kernel.index()];
-            node.kind = kind_of(info.operators);
-            node.label = kernel.label;
-            node.predicted_ms = predicted_ns(program, kernel.name) / 1e6;
-            node.measured_ms = measured_ms(kernel.name);
-            node.phases = kernel.phases.size();
-            node.operators = fused.of(info.name);
-            node.details += fmt::format("kernel {} {}, {}\n{} flops, minimum traffic {}\n\n{}\n{}",
-                                        kernel.label, kernel.name, time_text(program, kernel.name),
-                                        kernel.flops, bytes_text(kernel.min_bytes), kernel.schedule,
-                                        places_of(program, kernel.name));
-          }
-          predicted_ms += node.predicted_ms;
-          numbers.emplace(node.name, page.nodes.size());
-          page.nodes.push_back(std::move(node));
-        });
-    for (const compiler::UnfusedEdge& edge : program.report().edges) {
-      const auto from = numbers.find(edge.producer), to = numbers.find(edge.consumer);
-      if (from == numbers.end() || to == numbers.end()) continue;
-      page.edges.push_back({from->second, to->second, edge_text(edge), edge.code, edge.ns / 1e6});
+    if (!measured_.empty()) {
+      sources.times.source = profile_;
+      program::for_each_command(
+          compiled, compiled.commands, compiled.command_info,
+          [&](const program::Command& command, const program::CommandInfo&, int) {
+            const auto* launch = std::get_if<program::Launch>(&command);
+            sources.times.commands.push_back(
+                launch == nullptr ? 0 : measured_ms(compiled.kernels[launch->kernel.index()].name));
+          });
     }
-    page.summary = fmt::format("{}: {} commands, {} kernels, predicted {}", program.facts().options,
-                               page.nodes.size(), uses.size(), ms_text(predicted_ms));
-    const MemoryPlan plan = memory_plan_of(compiled);
-    page.memory_title = fmt::format("memory plan: {}, {} of it at the peak; time by address",
-                                    bytes_text(plan.bytes), bytes_text(plan.peak_bytes));
-    page.memory_svg = svg_of(plan);
-    return html_.write(html_of(page));
+    HEDDLE_ASSIGN_OR_RETURN(const ReportDocument document, report_document(sources));
+    return html_.write(document.html());
   }
 
   Result<int> show_kernel(const api::Program& program, const std::vector<KernelUse>& uses) const {
@@ -430,6 +384,7 @@ class Explain : public Command {
   CompileChoices compile_;
   JsonChoice json_;
   std::string kernel_, profile_;
+  std::vector<std::string> words_;  // of the compilation's options that were given
   OutputFile html_;
   std::map<std::string, double> measured_;  // ms of a launch, by kernel
   bool all_ = false, schedules_ = false;

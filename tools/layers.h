@@ -1,36 +1,27 @@
-// check --layers: which of a model's instructions is the first whose compiled value is wrong.
+// The layers of a model, from the names of its nodes.
 #pragma once
 
-#include <cstdint>
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "comparison.h"
-#include "model_options.h"
-#include "tensor/literal.h"
+#include "repeats.h"
 
 namespace heddle::tools {
 
-struct LayerSearch {
-  struct Found {
-    std::string operation;           // HLO's name of the operator
-    std::vector<std::string> nodes;  // of the model
-    OutputCheck check;               // `name`: the instruction's
-  };
-  std::optional<Found> first;  // in the order of the graph; nothing: all are right
-  int64_t instructions = 0;    // that were compared
+// What a node is part of: its name up to the first part with a number
+// ("/encoder/layer.0/attention/MatMul": "/encoder/layer.0"), else all but the last part; a name
+// without parts is itself a layer.
+std::string layer_of_node(std::string_view name);
+
+struct CommandLayers {
+  std::vector<std::string> names;  // each once, by their first commands
+  std::vector<size_t> of;          // by command
 };
-
-// Compiles the graph with its instructions as results, some at a time, and compares each with the
-// reference interpreter's, by tolerances as those of check. Results change what is fused, so a
-// fault of fusion may not show: `first` is then nothing. `inputs`: as the model's. Errors: user (a
-// compiled program; bounds, or shapes that depend on values), machine.
-Result<LayerSearch> search_layers(const heddle_model* model, const CompileChoices& choices,
-                                  const std::vector<tensor::Literal>& inputs);
-
-std::string to_string(const LayerSearch& search);  // one line, without its end
-nlohmann::ordered_json to_json(const LayerSearch& search);
+// Of commands by the first node of each. Those that tell no layer (no node, or a node without
+// parts) have that of their place in a repeat, "part 2 of 12", else their own name.
+CommandLayers layers_of(const std::vector<std::string>& commands,
+                        const std::vector<std::string>& first_nodes,
+                        const std::vector<Repeat>& repeats);
 
 }  // namespace heddle::tools

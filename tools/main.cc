@@ -31,6 +31,7 @@ Commands all_commands() {
   all.push_back(make_compile());
   all.push_back(make_inspect());
   all.push_back(make_explain());
+  all.push_back(make_report());
   all.push_back(make_profile());
   all.push_back(make_opt());
   all.push_back(make_tune());

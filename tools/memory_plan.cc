@@ -14,9 +14,8 @@
 namespace heddle::tools {
 namespace {
 
-constexpr int64_t kColumns = 64, kRows = 12;     // of the map in text
-constexpr int64_t kWidth = 1000, kHeight = 320;  // of the drawing
-constexpr size_t kListed = 8;                    // buffers at the peak
+constexpr int64_t kColumns = 64, kRows = 12;  // of the map in text
+constexpr size_t kListed = 8;                 // buffers at the peak
 
 std::vector<const PlannedBuffer*> alive_at(const MemoryPlan& plan, int64_t command) {
   std::vector<const PlannedBuffer*> alive;
@@ -38,19 +37,6 @@ int64_t covered_bytes(std::vector<const PlannedBuffer*> buffers) {
     end = std::max(end, last);
   }
   return covered;
-}
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '&')
-      result += "&amp;";
-    else
-      result += c;
-  }
-  return result;
 }
 
 std::string command_name(const MemoryPlan& plan, int64_t command) {
@@ -129,37 +115,6 @@ std::string text_of(const MemoryPlan& plan) {
         fmt::format("    {:>10} at {:>10}, commands {} to {}: {}\n", bytes_text(alive[i]->bytes),
                     alive[i]->offset_bytes, alive[i]->first, alive[i]->last, alive[i]->name);
   return text;
-}
-
-std::string svg_of(const MemoryPlan& plan) {
-  const auto commands = std::max<double>(1, static_cast<double>(plan.commands.size()));
-  const double step_x = kWidth / commands;
-  const double step_y =
-      plan.bytes > 0 ? static_cast<double>(kHeight) / static_cast<double>(plan.bytes) : 0;
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
-      "{1}\" style=\"background:#f4f4f4\">\n",
-      kWidth, kHeight);
-  for (size_t i = 0; i < plan.buffers.size(); ++i) {
-    const PlannedBuffer& buffer = plan.buffers[i];
-    const double width = static_cast<double>(buffer.last - buffer.first + 1) * step_x;
-    const double height = static_cast<double>(buffer.bytes) * step_y;
-    svg += fmt::format(
-        "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
-        "fill=\"hsl({} 55% 72%)\" stroke=\"#555\" stroke-width=\"0.4\"><title>{}: {} at {}, "
-        "commands {} ({}) to {} ({})</title></rect>\n",
-        static_cast<double>(buffer.first) * step_x,
-        kHeight - static_cast<double>(buffer.offset_bytes) * step_y - height, width, height,
-        i * 47 % 360, escaped(buffer.name), bytes_text(buffer.bytes), buffer.offset_bytes,
-        buffer.first, escaped(command_name(plan, buffer.first)), buffer.last,
-        escaped(command_name(plan, buffer.last)));
-  }
-  const double peak = (static_cast<double>(plan.peak_command) + 0.5) * step_x;
-  svg += fmt::format(
-      "<line x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"0\" y2=\"{1}\" stroke=\"#c00\" "
-      "stroke-dasharray=\"4\"><title>the peak: {2}</title></line>\n",
-      peak, kHeight, bytes_text(plan.peak_bytes));
-  return svg + "</svg>\n";
 }
 
 std::string crossings_text(const program::Crossings& crossings,

@@ -30,7 +30,5 @@ std::string text_of(const MemoryPlan& plan);
 std::string crossings_text(const program::Crossings& crossings, const program::MemoryNumbers& host);
 nlohmann::ordered_json crossings_json(const program::Crossings& crossings,
                                       const program::MemoryNumbers& host);
-// The plan as a drawing; every buffer tells its name, size, place and time.
-std::string svg_of(const MemoryPlan& plan);
 
 }  // namespace heddle::tools

@@ -296,6 +296,17 @@ void add_words(std::vector<std::string>& words, const std::string& flag,
 
 }  // namespace
 
+std::vector<std::string> OpenChoices::words() const {
+  std::vector<std::string> all;
+  for (const auto& [flag, values] :
+       {std::pair("--dim", &dims), std::pair("--shape", &shapes), std::pair("--fix", &fixed)})
+    for (const std::string& value : *values) add_words(all, flag, value, "");
+  add_words(all, "--module", module, "");
+  if (random_constants) all.emplace_back("--random-constants");
+  add_words(all, "--kv-cache", kv_cache, "");
+  return all;
+}
+
 Result<heddle_compile_options> CompileChoices::options() const {
   HEDDLE_RETURN_IF_ERROR(check_target(target));
   HEDDLE_RETURN_IF_ERROR(check_disabled(disable));

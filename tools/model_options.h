@@ -34,6 +34,8 @@ struct OpenChoices {
   Result<ModelHandle> open() const;
   // For commands that want values only where shapes depend on them.
   Result<ModelHandle> open(const InputChoices& inputs) const;
+  // Of the options those that were given, as words of a command.
+  std::vector<std::string> words() const;
 
  private:
   std::shared_ptr<FileUse> files_;

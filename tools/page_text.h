@@ -10,9 +10,9 @@
 
 namespace heddle::tools {
 
-extern const char* const kPageHtml;  // the files of page/
-extern const char* const kPageStyle;
-extern const char* const kPageScript;
+extern const char* const kReportHtml;  // the files of page/
+extern const char* const kReportStyle;
+extern const char* const kReportScript;
 extern const char* const kQuantizeHtml;
 extern const char* const kQuantizeStyle;
 extern const char* const kQuantizeScript;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,8 @@
 #include "output_file.h"
 #include "program/nodes_text.h"
 #include "report.h"
+#include "roofs.h"
+#include "run_times.h"
 #include "statistics.h"
 #include "terminal.h"
 #include "value_profile.h"
@@ -35,12 +36,7 @@ struct Row {
   std::vector<std::string> nodes;              // the model's own, each once
   int64_t commands = 0, flops = 0, bytes = 0;  // of one run
   double ms = 0;                               // of one run, median
-};
-
-// What no kernel can be faster than.
-struct Roofs {
-  double flops_per_ns = 0, bytes_per_ns = 0;  // 0: not known
-  bool raised = false;  // the target promises less than a kernel reached: these are the kernel's
+  MeasuredWork work() const { return {flops, bytes, ms}; }
 };
 
 class Profile : public Command {
@@ -110,25 +106,9 @@ class Profile : public Command {
     if (trace_.given())
       HEDDLE_RETURN_IF_ERROR(
           trace_.publish(to_status(heddle_trace_stop(trace_.work_path().c_str()))));
-    heddle_context_reset_profile(context);
-    heddle_context_set_profile(context, 1);
-    times_.resize(static_cast<size_t>(heddle_context_command_count(context)));
-    std::vector<double> runs;
-    for (int64_t i = 0; i < runs_.value_or(kRuns); ++i) {
-      heddle_context_reset_profile(context);
-      const auto begin = std::chrono::steady_clock::now();
-      HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_run(context)));
-      const std::chrono::duration<double, std::milli> took =
-          std::chrono::steady_clock::now() - begin;
-      runs.push_back(took.count());
-      for (size_t c = 0; c < times_.size(); ++c) {
-        auto one = sized<heddle_command_profile>();
-        heddle_context_get_profile(context, static_cast<int64_t>(c), &one);
-        times_[c].push_back(static_cast<double>(one.total_ns) / 1e6);
-      }
-    }
-    heddle_context_set_profile(context, 0);
-    parts_.set_run(statistics_of(std::move(runs)).median);
+    HEDDLE_ASSIGN_OR_RETURN(RunTimes times, time_runs(context, runs_.value_or(kRuns)));
+    times_ = std::move(times.commands);
+    parts_.set_run(statistics_of(std::move(times.runs)).median);
     return {};
   }
 
@@ -160,30 +140,10 @@ class Profile : public Command {
     return rows;
   }
 
-  // The target's roofs. A target file may be of a slower machine than this one, and what caches
-  // keep is not memory traffic: where a kernel is faster, its rate is the roof.
-  static Roofs roofs_of(const std::vector<Row>& rows, const heddle_program_info& info) {
-    Roofs roofs{info.peak_flops_per_ns, info.bandwidth_bytes_per_ns, false};
-    if (roofs.flops_per_ns <= 0 || roofs.bytes_per_ns <= 0) return {};
-    for (const Row& row : rows) {
-      const double flops = rate(row.flops, row.ms), bytes = rate(row.bytes, row.ms);
-      roofs.raised |= flops > roofs.flops_per_ns || bytes > roofs.bytes_per_ns;
-      roofs.flops_per_ns = std::max(roofs.flops_per_ns, flops);
-      roofs.bytes_per_ns = std::max(roofs.bytes_per_ns, bytes);
-    }
-    return roofs;
-  }
-
-  // The time that arithmetic and memory traffic need at least, over the time taken: at most 1.
-  static double roofline_share(const Row& row, const Roofs& roofs) {
-    if (row.ms <= 0 || roofs.flops_per_ns <= 0) return 0;
-    return std::max(rate(row.flops, row.ms) / roofs.flops_per_ns,
-                    rate(row.bytes, row.ms) / roofs.bytes_per_ns);
-  }
-
-  // In 1e9 a second, which is one a nanosecond.
-  static double rate(int64_t amount, double ms) {
-    return ms > 0 ? static_cast<double>(amount) / ms / 1e6 : 0;
+  static Roofs roofs_of_all(const std::vector<Row>& rows, const heddle_program_info& info) {
+    std::vector<MeasuredWork> works;
+    for (const Row& row : rows) works.push_back(row.work());
+    return roofs_of(info.peak_flops_per_ns, info.bandwidth_bytes_per_ns, works);
   }
 
   void print(const heddle_program_info& info, const InputValues& inputs,
@@ -197,11 +157,11 @@ class Profile : public Command {
     fmt::print("{:>10} {:>6} {:>6} {:>9} {:>8} {:>9}  {:<24} {}\n", "time", "share", "count",
                "GFLOP/s", "GB/s", "roofline", commands_ ? "command" : "kernel",
                named ? "nodes of the model" : "operators");
-    const Roofs roofs = roofs_of(rows, info);
+    const Roofs roofs = roofs_of_all(rows, info);
     for (const Row& row : rows)
       fmt::print("{:>10} {:>5.1f}% {:>6} {:>9.2f} {:>8.2f} {:>8.0f}%  {:<24} {}\n", ms_text(row.ms),
-                 total > 0 ? row.ms / total * 100 : 0, row.commands, rate(row.flops, row.ms),
-                 rate(row.bytes, row.ms), roofline_share(row, roofs) * 100, row.label,
+                 total > 0 ? row.ms / total * 100 : 0, row.commands, rate_of(row.flops, row.ms),
+                 rate_of(row.bytes, row.ms), roofline_share(row.work(), roofs) * 100, row.label,
                  row.nodes.empty() ? row.operators : program::nodes_text(row.nodes, kPrintedNodes));
     fmt::print("{:>10} {:>5.1f}% {:>6}\n", ms_text(total), 100.0, info.launches);
     if (roofs.raised)
@@ -218,7 +178,7 @@ class Profile : public Command {
     json["iterations"] = runs_.value_or(kRuns);
     json["warmup_runs"] = kWarmupRuns;
     json["breakdown"] = parts_.json();
-    const Roofs roofs = roofs_of(rows, info);
+    const Roofs roofs = roofs_of_all(rows, info);
     json["roofs"] = {{"gflops_per_s", roofs.flops_per_ns},
                      {"gbytes_per_s", roofs.bytes_per_ns},
                      {"raised", roofs.raised}};
@@ -234,9 +194,9 @@ class Profile : public Command {
       one["ms"] = row.ms;
       one["flops"] = row.flops;
       one["bytes"] = row.bytes;
-      one["gflops_per_s"] = rate(row.flops, row.ms);
-      one["gbytes_per_s"] = rate(row.bytes, row.ms);
-      one["roofline"] = roofline_share(row, roofs);
+      one["gflops_per_s"] = rate_of(row.flops, row.ms);
+      one["gbytes_per_s"] = rate_of(row.bytes, row.ms);
+      one["roofline"] = roofline_share(row.work(), roofs);
       one["nodes"] = row.nodes;
       json[commands_ ? "commands" : "kernels"].push_back(std::move(one));
     }

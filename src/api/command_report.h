@@ -1,4 +1,4 @@
-// Private to api: what a profile tells of one command of a program.
+// What a profile tells of one command of a program.
 #pragma once
 
 #include "api/session.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,6 +102,12 @@ struct Report {
   std::vector<KernelFacts> kernels;
   std::vector<UnfusedEdge> edges;  // that stay between commands
   std::optional<MixedReport> mixed;
+  struct PassUse {
+    std::string pass;
+    int64_t runs = 0, changes = 0, time_ns = 0;
+  };
+  std::vector<PassUse> passes;              // over the module, in the order of their first runs
+  std::map<std::string, int64_t> rewrites;  // of them, by "pass.rule"
 };
 
 }  // namespace heddle::compiler

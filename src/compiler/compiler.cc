@@ -136,10 +136,18 @@ class Compilation {
                             pass::run(*module_, graph_pipeline(options_, target_), graph_passes(),
                                       pass_options(options_)));
     notes_ = done.notes;
+    tell(done);
     pass_changes_ = std::move(done.changes);
     HEDDLE_ASSIGN_OR_RETURN(fused_, mix_precision(&module_, options_, target_, &notes_, report_));
     if (report_) report_->notes = notes_;
     return {};
+  }
+
+  void tell(const pass::RunReport& done) const {
+    if (!report_) return;
+    for (const pass::RunReport::PassRecord& one : done.passes)
+      report_->passes.push_back({one.pass, one.runs, one.changes, one.time_ns});
+    for (const auto& [name, count] : done.rewrites) report_->rewrites[name] += count;
   }
 
   // As it was fused already, unless that is to be seen.
@@ -151,6 +159,7 @@ class Compilation {
     module_ = std::move(fused_->module);
     const std::vector<fuse::Refusal>& refusals = fused_->refusals;
     const pass::RunReport& done = fused_->done;
+    tell(done);
     notes_.insert(notes_.end(), done.notes.begin(), done.notes.end());
     pass_changes_.insert(pass_changes_.end(), done.changes.begin(), done.changes.end());
     if (Status verified = hlo::verify(*module_); !verified)

@@ -35,7 +35,7 @@ class OverwriteTest(CliTest):
         for command, option in [
                 ("compile", "--json"), ("run", "--outputs"), ("run", "--json"), ("bench", "--json"),
                 ("check", "--json"), ("inspect", "--json"), ("explain", "--json"),
-                ("explain", "--html"), ("profile", "--trace"), ("profile", "--json"),
+                ("explain", "--html"), ("report", "-o"), ("profile", "--trace"), ("profile", "--json"),
                 ("tune", "--export"), ("tune", "--json"), ("advise", "--json"),
                 ("dryrun", "--json"), ("reduce", "-o"), ("reduce", "--json")]:
             for name in names[:2]:
