@@ -40,6 +40,7 @@ foreach(name heddle heddle-static)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION lib/pkgconfig COMPONENT development)
 endforeach()
 
+heddle_install_notices(share/doc/libheddle0/licences runtime)
 heddle_write_spdx(${CMAKE_CURRENT_BINARY_DIR}/heddle.spdx.json)
 foreach(pair command:heddle runtime:libheddle0 development:libheddle-dev)
   string(REPLACE ":" ";" pair ${pair})
