@@ -40,5 +40,7 @@ def initialize():
         # Callbacks put their arguments on a device of JAX's own platform for the host.
         if config.jax_platforms.value == "heddle":
             config.update("jax_platforms", "heddle,cpu")
+    except ModuleNotFoundError as missing:
+        _log.warning("heddle's plug-in for JAX is not used: %s", missing)
     except Exception:  # pylint: disable=broad-except
         _log.warning("heddle's plug-in for JAX is not used", exc_info=True)
