@@ -49,8 +49,8 @@ add_library(heddle_sqlite INTERFACE)
 add_library(heddle::sqlite ALIAS heddle_sqlite)
 target_link_libraries(heddle_sqlite INTERFACE ${HEDDLE_SQLITE} m ${CMAKE_DL_LIBS})
 
-# Nor has it a libzip.a: script/bootstrap package makes one of Debian's source. Only the command has
-# libzip, so that a build without it is whole for Python.
+# Nor has it a libzip.a: script/bootstrap package makes one of Debian's source. Without it all is the
+# same on this machine (pip install .), but no package for others.
 find_library(HEDDLE_ZIP NAMES libzip.a HINTS ${PROJECT_SOURCE_DIR}/build/static/lib
              DOC "HEDDLE_STATIC_DEPENDENCIES")
 mark_as_advanced(HEDDLE_ZIP)
@@ -59,7 +59,7 @@ if(HEDDLE_ZIP)
   add_library(heddle::zip ALIAS heddle_zip)
   target_link_libraries(heddle_zip INTERFACE ${HEDDLE_ZIP} ${HEDDLE_Z})
 else()
-  message(WARNING "HEDDLE_STATIC_DEPENDENCIES: there is no libzip.a, so that the command needs libzip.so: "
+  message(WARNING "HEDDLE_STATIC_DEPENDENCIES: there is no libzip.a, so that libheddle.so needs libzip.so: "
                   "script/bootstrap package makes one")
   add_library(heddle::zip ALIAS PkgConfig::zip)
 endif()
