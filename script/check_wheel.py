@@ -16,7 +16,8 @@ from elftools.elf.elffile import ELFFile
 
 PACKED, UNPACKED = 20_000_000, 60_000_000
 PARTS = ["libheddle.so.0", "libheddle-llvm.so", "libheddle_pjrt.so", "bin/heddle", "__init__.py",
-         "__main__.py", "_core.pyi", "py.typed", "torch/__init__.py", "licences/llvm-19-dev.txt"]
+         "__main__.py", "_core.pyi", "py.typed", "torch/__init__.py", "licences/llvm-19-dev.txt",
+         "licences/nanobind.txt", "licences/heddle.spdx.json"]
 SYSTEM = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libpthread.so.0", "libdl.so.2",
           "ld-linux-x86-64.so.2"}
 # What each library shows to the process that loads it; another LLVM there must not meet ours.
