@@ -17,8 +17,9 @@ if not (PACKAGE / "bin" / "heddle").exists():
 
 
 def call(*arguments, path=PACKAGE.parent):
+    # Not from a folder that has the package: python -c looks there first.
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False,
-                          env={**os.environ, "PYTHONPATH": str(path)})
+                          cwd="/", env={**os.environ, "PYTHONPATH": str(path)})
 
 
 class CommandTest(unittest.TestCase):
