@@ -40,6 +40,7 @@ foreach(name heddle heddle-static)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION lib/pkgconfig COMPONENT development)
 endforeach()
 
+heddle_install_notices(share/doc/libheddle0/licences runtime)
 heddle_write_spdx(${CMAKE_CURRENT_BINARY_DIR}/heddle.spdx.json)
 foreach(pair command:heddle runtime:libheddle0 development:libheddle-dev)
   string(REPLACE ":" ";" pair ${pair})
@@ -66,7 +67,11 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL command runtime development)  # not Python's
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+if(HEDDLE_STATIC_DEPENDENCIES)
+  set(CPACK_DEBIAN_COMPRESSION_TYPE xz)  # half a minute for libheddle.a
+endif()
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})  # the command's libheddle
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(same "(= ${PROJECT_VERSION})")

@@ -26,6 +26,13 @@ target_link_libraries(heddle_shared PRIVATE -Wl,--whole-archive $<TARGET_FILE:he
 target_link_options(heddle_shared PRIVATE
                     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/heddle.map -Wl,--no-undefined)
 
+# Packages have one binary for the library and the command: three quarters of the command are the library.
+if(HEDDLE_STATIC_DEPENDENCIES)
+  target_sources(heddle_shared PRIVATE main.cc)
+  target_link_libraries(heddle_shared PRIVATE heddle_tools)
+  target_link_options(heddle_shared PRIVATE ${HEDDLE_SMALLER})
+endif()
+
 # The objects of all the libraries that heddle_api is made of, in one archive.
 add_library(heddle_static STATIC shared.c)
 add_library(heddle::heddle_static ALIAS heddle_static)

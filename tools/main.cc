@@ -141,7 +141,8 @@ int status_of(const Result<int>& result) {
 }  // namespace
 }  // namespace heddle::tools
 
-int main(int count, char** values) {
+// Called by main() alone (entry.c).
+extern "C" __attribute__((visibility("default"))) int heddle_command(int count, char** values) {
   // A reader that went away is an error of writing, told like any other.
   std::signal(SIGPIPE, SIG_IGN);
   heddle::tools::show_plain_text();

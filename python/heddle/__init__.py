@@ -6,8 +6,12 @@
 """
 from typing import TYPE_CHECKING, Any
 
+try:
+    from ._core import option_names
+except ImportError as error:
+    raise ImportError(f"heddle: {error}; is the package installed whole, and for this Python? "
+                      "pip install --force-reinstall heddle") from None
 from . import errors
-from ._core import option_names
 from ._core import version as _version
 from ._session import Family, Port, Session, compile, load
 from .errors import (Cancelled, DeviceError, Error, InputError, MachineError, MissingInput,

@@ -95,8 +95,8 @@ heddle_status* Session::read(OpenOptions& options, heddle_model** model) const {
     const nb::gil_scoped_release unlocked;
     return heddle_model_open(path.c_str(), options.get(), model);
   }
-  const char* const bytes = PyBytes_AS_STRING(source_.ptr());
-  const auto size = static_cast<size_t>(PyBytes_GET_SIZE(source_.ptr()));
+  const char* const bytes = PyBytes_AsString(source_.ptr());
+  const auto size = static_cast<size_t>(PyBytes_Size(source_.ptr()));
   const nb::gil_scoped_release unlocked;
   return heddle_model_parse(name_.c_str(), bytes, size, options.get(), model);
 }

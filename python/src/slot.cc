@@ -22,7 +22,7 @@ nb::object tuple_of(const std::vector<int64_t>& dims) {
   nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(dims.size())));
   check_python(tuple.is_valid());
   for (size_t d = 0; d < dims.size(); ++d)
-    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(d), PyLong_FromLongLong(dims[d]));
+    PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(d), PyLong_FromLongLong(dims[d]));
   return tuple;
 }
 
@@ -90,14 +90,15 @@ void Slot::read_dict(PyObject* feed) {
     if (value == nullptr) complain_of_names(feed);
     read_one(i, value);
   }
-  if (static_cast<size_t>(PyDict_GET_SIZE(feed)) != ports.size()) complain_of_names(feed);
+  if (static_cast<size_t>(PyDict_Size(feed)) != ports.size()) complain_of_names(feed);
 }
 
 void Slot::read(nb::handle feed) {
   if (PyDict_Check(feed.ptr())) return read_dict(feed.ptr());
   if (PyMapping_Check(feed.ptr()) != 0 && PyTuple_Check(feed.ptr()) == 0 &&
       PyList_Check(feed.ptr()) == 0) {
-    const nb::object dict = nb::steal(PyObject_CallOneArg((PyObject*)&PyDict_Type, feed.ptr()));
+    const nb::object dict =
+        nb::steal(PyObject_CallFunctionObjArgs((PyObject*)&PyDict_Type, feed.ptr(), nullptr));
     check_python(dict.is_valid());
     return read_dict(dict.ptr());
   }
@@ -158,8 +159,8 @@ void Slot::read_texts(size_t i, nb::handle value) {
   ids.clear();
   for (const nb::handle word : nb::cast<nb::list>(flat[0])) {
     uint32_t id = 0;
-    check(heddle_model_text_id(session_.model_, PyBytes_AS_STRING(word.ptr()),
-                               static_cast<size_t>(PyBytes_GET_SIZE(word.ptr())), &id));
+    check(heddle_model_text_id(session_.model_, PyBytes_AsString(word.ptr()),
+                               static_cast<size_t>(PyBytes_Size(word.ptr())), &id));
     ids.push_back(id);
   }
   text_dims_[i].clear();
@@ -416,7 +417,7 @@ nb::list Slot::run(nb::handle names, nb::handle feed, nb::handle out) {
   settled_ = true;
   nb::list result = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(chosen_.size())));
   for (size_t k = 0; k < chosen_.size(); ++k)
-    PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(k), array_of(chosen_[k]).release().ptr());
+    PyList_SetItem(result.ptr(), static_cast<Py_ssize_t>(k), array_of(chosen_[k]).release().ptr());
   return result;
 }
 

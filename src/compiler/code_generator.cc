@@ -49,20 +49,25 @@ Result<EmitFunction> open_library() {
   static EmitFunction function = nullptr;
   std::lock_guard lock(mutex);
   if (function) return function;
-  std::string tried;
+  std::string tried, places;
   for (const std::filesystem::path& path : candidates()) {
+    places += (places.empty() ? "" : ", ") + path.string();
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) continue;
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      tried += std::string(tried.empty() ? "" : "; ") + dlerror();
-      continue;
-    }
-    function = reinterpret_cast<EmitFunction>(dlsym(library, "heddle_emit"));
+    if (library) function = reinterpret_cast<EmitFunction>(dlsym(library, "heddle_emit"));
     if (function) return function;
-    tried += path.string() + " has no heddle_emit";
+    tried += (tried.empty() ? "" : "; ") +
+             (library ? path.string() + " has no heddle_emit" : std::string(dlerror()));
   }
+  if (tried.empty())
+    return machine_error(
+        "code generator: it is missing: {}; is heddle installed whole? HEDDLE_CODE_GENERATOR=FILE "
+        "says where it is",
+        places);
   return machine_error(
-      "code generator: libheddle-llvm.so cannot be opened ({}); is it installed "
-      "beside the heddle command? HEDDLE_CODE_GENERATOR=FILE says where it is",
+      "code generator: libheddle-llvm.so cannot be opened ({}); HEDDLE_CODE_GENERATOR=FILE says "
+      "where another is",
       tried);
 }
 

@@ -135,9 +135,9 @@ class InstallTest(PackageTest):
         listed = json.loads((self.prefix / "share/doc/heddle/heddle.spdx.json").read_text())
         self.assertEqual("SPDX-2.3", listed["spdxVersion"])
         names = {p["SPDXID"]: p["name"] for p in listed["packages"]}
-        of_files = {"libfmt": "fmt", "libzip": "libzip", "libz": "zlib", "libsqlite3": "SQLite", "libLLVM": "LLVM",
-                    "libstdc++": "libstdc++", "libgcc_s": "libstdc++", "libc": "glibc",
-                    "libm": "glibc", "ld-linux-x86-64": "glibc"}
+        of_files = {"libheddle": "libheddle.so", "libfmt": "fmt", "libzip": "libzip", "libz": "zlib",
+                    "libsqlite3": "SQLite", "libLLVM": "LLVM",
+                    "libstdc++": "libstdc++", "libgcc_s": "libstdc++", "libc": "glibc", "libm": "glibc", "ld-linux-x86-64": "glibc"}
         for file, name in [("bin/heddle", "heddle"), ("lib/libheddle.so", "libheddle.so"),
                            ("lib/heddle/libheddle-llvm.so", "libheddle-llvm.so")]:
             needed = re.findall(r"NEEDED.*\[(.*?)\.so",

@@ -252,5 +252,41 @@ endforeach()
         self.assertNotIn("libheddle", (build / folder / "tools" / "cmake_install.cmake").read_text())
 
 
+class StaticDependenciesTest(PackageTest):
+    """HEDDLE_STATIC_DEPENDENCIES, what packages are built with (script/wheel builds and checks one)."""
+
+    def linked(self, name):
+        return self.call("ninja", "-C", self.folder, "-t", "commands", name).splitlines()[-1].split()
+
+    def test_what_is_linked(self):
+        self.call("cmake", "-G", "Ninja", "-S", ROOT, "-B", self.folder, "-DCMAKE_BUILD_TYPE=Release",
+                  "-DHEDDLE_TESTS=OFF", "-DHEDDLE_STATIC_DEPENDENCIES=ON")
+        generator = [pathlib.Path(word).name for word in self.linked("libheddle-llvm.so")]
+        self.assertTrue({"libLLVMX86CodeGen.a", "libLLVMCore.a", "libzstd.a", "libheddle_fmt.a",
+                         "-Wl,--gc-sections"} <= set(generator))
+        self.assertEqual([], [word for word in generator if "AArch64" in word or "AMDGPU" in word])
+        library = [pathlib.Path(word).name for word in self.linked(f"libheddle.so.{version()}")]
+        self.assertTrue({"libsqlite3.a", "libheddle_fmt.a", "main.cc.o"} <= set(library))
+        command = [pathlib.Path(word).name for word in self.linked("heddle")]
+        self.assertIn(f"libheddle.so.{version()}", command)
+        self.assertNotIn("libheddle_tools.a", command)
+        # libzip.a is made by script/bootstrap package, which tests do not need.
+        shared = {word.partition(".so")[0] for word in generator + library + command
+                  if word.startswith("lib") and ".so" in word}
+        self.assertEqual(set(), shared - {"libheddle", "libheddle-llvm", "libzip"})
+
+    def test_the_code_of_fmt_compiles(self):
+        self.call("cmake", "-G", "Ninja", "-S", ROOT, "-B", self.folder, "-DCMAKE_BUILD_TYPE=Release",
+                  "-DHEDDLE_TESTS=OFF", "-DHEDDLE_STATIC_DEPENDENCIES=ON")
+        self.call("cmake", "--build", self.folder, "--target", "heddle_fmt")
+        source = self.file("use.cc", """#include <fmt/format.h>
+int main() { fmt::print("{} {:.3} {:>5} {:L}\\n", 0.1f, 2.0 / 3, "a", 1234567); }
+""")
+        program = self.folder / "use"
+        self.call("c++", "-std=c++20", source, "-o", program, self.folder / "libheddle_fmt.a")
+        self.assertEqual("0.1 0.667     a 1234567\n", self.call(program))
+        self.assertNotIn("libfmt", self.call("readelf", "-d", program))
+
+
 if __name__ == "__main__":
     sys.exit(unittest.main())

@@ -6,7 +6,11 @@
 PyTorch finds the backend by its entry point where heddle is installed; from elsewhere,
 `import heddle.torch` registers it. options are those of heddle.Session.
 """
-from torch._dynamo.backends.registry import _BACKENDS, register_backend
+try:
+    from torch._dynamo.backends.registry import _BACKENDS, register_backend
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(f"heddle.torch needs PyTorch 2 ({missing}): pip install torch",
+                              name=missing.name) from None
 
 from .backend import backend
 from .explanation import Explained, explain

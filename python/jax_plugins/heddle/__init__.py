@@ -45,5 +45,7 @@ def initialize() -> None:
         if config.jax_platforms.value == "heddle":
             settings: Any = config  # of which not all has types
             settings.update("jax_platforms", "heddle,cpu")
+    except ModuleNotFoundError as missing:
+        _log.warning("heddle's plug-in for JAX is not used: %s", missing)
     except Exception:  # pylint: disable=broad-except
         _log.warning("heddle's plug-in for JAX is not used", exc_info=True)
