@@ -4,7 +4,7 @@ import pathlib
 import sys
 
 
-def main():
+def main() -> int:
     program = pathlib.Path(__file__).parent / "bin" / "heddle"
     try:
         os.execv(program, [str(program), *sys.argv[1:]])

@@ -292,6 +292,20 @@ class Session(_core.Session):
         from . import reports
         return reports.explain(self, inputs, **options)
 
+    def report(self, path: str | os.PathLike[str], inputs: Inputs | None = None,
+               **options: Any) -> reports.Report:
+        """Writes a page of what was compiled, where its time and memory go, and why (docs/report.md).
+
+        Keywords: profile=True measures, vs="onnxruntime" another engine, too; others are options of
+        the command.
+
+        >>> page = heddle.Session("model.onnx", dims={"batch": 2}).report("report.html", profile=True)
+        >>> page.data["measured"]["runs"]
+        20
+        """
+        from . import reports
+        return reports.report(self, path, inputs, **options)
+
     def profile(self, inputs: Inputs | None = None, **options: Any) -> reports.Profile:
         """Where the time of a run goes, by kernel; in a process of its own.
 

@@ -145,7 +145,7 @@ class Tuning(Report):
     """What was measured, and what is faster now.
 
     >>> str(heddle.tune("model.onnx", dims={"batch": 2}, budget=1))[:9]
-    '1 shapes:'
+    '1 shape: '
     """
 
 
@@ -181,6 +181,19 @@ def profile(session: Session, inputs: Inputs | None = None, **options: Any) -> P
     return _run(Profile, "profile", session, inputs, _command.options(options))
 
 
+def report(session: Session, path: str | os.PathLike[str], inputs: Inputs | None = None, *,
+           vs: str | Sequence[str] = (), **options: Any) -> Report:
+    """As Session.report."""
+    arguments = ["-o", os.fspath(path), *_peers(vs), *_command.options(options)]
+    return _run(Report, "report", session, inputs, arguments)
+
+
+def _peers(vs: str | Sequence[str]) -> list[str]:
+    peers = [vs] if isinstance(vs, str) else list(vs)
+    arguments = [word for peer in peers for word in ("--vs", peer)]
+    return [*arguments, "--peer-python", sys.executable] if peers else []
+
+
 def bench(model: Model | Session, inputs: Inputs | None = None, *, vs: str | Sequence[str] = (),
           duration: float | None = None, iterations: int | None = None, warmup: int | None = None,
           **options: Any) -> Benchmark:
@@ -193,10 +206,7 @@ def bench(model: Model | Session, inputs: Inputs | None = None, *, vs: str | Seq
     >>> result.data["model"], result.ratios
     ('model.onnx', {})
     """
-    peers = [vs] if isinstance(vs, str) else list(vs)
-    arguments = [word for peer in peers for word in ("--vs", peer)]
-    if peers:
-        arguments += ["--peer-python", sys.executable]
+    arguments = _peers(vs)
     arguments += _command.options(
         {"duration": duration, "iterations": iterations, "warmup": warmup})
     return _run(Benchmark, "bench", _session_of(model, options), inputs, arguments)

@@ -47,6 +47,12 @@ class ReportsTest(unittest.TestCase):
         self.assertIn("<table>", profile._repr_html_())
         profile.html(self.folder / "p.html")
 
+    def test_report(self):
+        page = self.folder / "report.html"
+        told = heddle.Session(product(), dims={"n": 3}).report(page, iterations=3, profile=True)
+        self.assertEqual(told.data["measured"]["runs"], 3)
+        self.assertIn("<html", page.read_text(encoding="utf-8")[:200])
+
     def test_check(self):
         session = heddle.Session(self.path)
         self.assertTrue(heddle.check(session, [np.ones((2, 128), np.float32)]))

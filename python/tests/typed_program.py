@@ -113,7 +113,9 @@ def reports(path: pathlib.Path) -> None:
     tuning: heddle.reports.Tuning = heddle.tune(path, dims={"batch": 2}, budget=1)
     explanation: heddle.reports.Explanation = session.explain(all=True)
     profile: heddle.reports.Profile = heddle.reports.Profile("text", {"kernels": []})
-    every: list[heddle.reports.Report] = [benchmark, check, tuning, explanation, profile]
+    page: heddle.reports.Report = session.report("page.html", [X])
+    every: list[heddle.reports.Report] = [benchmark, check, tuning, explanation, profile,
+                                          page]
     print(benchmark.median_ms + 1.0, benchmark.ratios, check.ok, bool(check), profile.kernels)
     print([len(one.text.splitlines()) for one in every], explanation.kernels[0]["label"])
     check.html(pathlib.Path("check.html"))

@@ -75,6 +75,14 @@ class SchemaTest(CliTest):
         self.holds("dryrun", self.model, "--device", "virtual:sm_90")
         self.holds("dryrun", self.model, "--device", "virtual:spr")
 
+    def test_reports(self):
+        page, check = self.folder / "page.html", self.folder / "check.json"
+        self.holds("report", self.model, "-o", page)
+        self.ok("check", TRAINED, "--json", check)
+        self.holds("report", TRAINED, "-o", page, "--profile", "--check", check, "--amp", "bf16")
+        self.holds("report", TRAINING, "-o", page, "--device", "virtual:sm_90")
+        self.holds("report", self.model, "-o", page, "--target", "sm_90")
+
     def test_models(self):
         self.holds("quantize", TRAINED, "-o", self.folder / "q.onnx")
         self.holds("quantize", TRAINED, "-o", self.folder / "q4.onnx", "--weights", "int4", "--gptq")
