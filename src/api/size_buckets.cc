@@ -15,6 +15,9 @@ namespace {
 constexpr size_t kSmallBuckets = 2;
 constexpr size_t kMostRefused = 6;
 constexpr int64_t kLeastBound = 4;  // of find_bounded
+// Graphs that a framework traces are several for one model, each with its buckets: fewer and wider
+// ones from here on.
+constexpr int64_t kWideFrom = 64, kWide = 256;
 constexpr int64_t kMostExtent = int64_t{1} << 24;
 
 bool is_in(const SizeBucket& bucket, const std::map<std::string, int64_t>& extents) {
@@ -37,13 +40,13 @@ std::string SizeBucket::ranges() const {
 
 SizeBuckets::SizeBuckets(const std::vector<Port>& inputs, std::set<std::string> fixed,
                          bool all_differ)
-    : fixed_(std::move(fixed)) {
+    : fixed_(std::move(fixed)), all_differ_(all_differ) {
   for (const Port& port : inputs) {
     names_.emplace_back();
     for (const NamedDim& dim : port.named) {
       names_.back().push_back(dim.name);
       const bool is_own = !dim.name.empty() && !is_derived(dim.name) && !fixed_.contains(dim.name);
-      if (all_differ && is_own) differ_.insert(dim.name);
+      if (all_differ_ && is_own) differ_.insert(dim.name);
     }
   }
 }
@@ -106,8 +109,10 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
   for (const std::string& name : differ_) {
     int64_t bound = kLeastBound;
     while (bound < now->at(name)) bound *= 4;
+    int64_t below = bound == kLeastBound ? 0 : bound / 4;
+    if (all_differ_ && bound >= kWideFrom && bound <= kWide) bound = kWide, below = kWideFrom / 4;
     bucket.bounds[name] = bound;
-    bucket.least[name] = bound == kLeastBound ? 1 : bound / 4 + 1;
+    bucket.least[name] = below + 1;
   }
   if (small >= kSmallBuckets) {
     for (const SizeBucket& made : made_)

@@ -44,6 +44,9 @@ TEST(SizeBuckets, WhatNeverDiffersStaysANumber) {
 TEST(SizeBuckets, AllMayDifferFromTheFirstRunOn) {
   SizeBuckets buckets({port({"batch", "n", "2*n", ""})}, {"batch"}, true);
   EXPECT_EQ(buckets.choose(shapes({3, 7, 14, 5}))->text(), "[3,*,*,5] n=5..16");
+  EXPECT_EQ(buckets.choose(shapes({3, 20, 40, 5}))->text(), "[3,*,*,5] n=17..256");
+  EXPECT_EQ(buckets.choose(shapes({3, 200, 400, 5}))->text(), "[3,*,*,5] n=17..256");
+  EXPECT_EQ(buckets.choose(shapes({3, 300, 600, 5}))->text(), "[3,*,*,5] n=1..1024");
 }
 
 TEST(SizeBuckets, BehindAFewOneTakesAll) {
