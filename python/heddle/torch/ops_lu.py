@@ -29,7 +29,7 @@ def decompose(g: Graph, x: Value) -> tuple[Value, Value, Value, Value]:
     for k in range(min(m, n)):
         column = g.reshape(g.slice_dim(x, rank - 1, k, k + 1), [*batch, m])
         size = g.select(g.compare("GE", line, k), g.unary("abs", column), g.scalar(-1, x.type))
-        at = first_place(g, size, rank - 2, False)[1]            # [..., 1]
+        at = g.convert(first_place(g, size, rank - 2, False)[1], "s64")  # [..., 1]
         pivots.append(at)
         x = exchange(g, x, line, k, at)
         same = g.reshape(g.compare("EQ", at, k), [*batch])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .lower import Graph, Unsupported, Value, is_float, lowest
 from .ops_indexing import scatter_rows, vectors
 from .ops_products import _each, _window
-from .ops_reductions import first_place, mean_of
+from .ops_reductions import first_place, mean_of, position_type
 from .table import ROWS, Row
 
 if TYPE_CHECKING:
@@ -114,14 +114,15 @@ def _max_pool(count: int) -> Row:
         each = windows(g, x, size, stride, padding, more, dilation, out, lowest(x.type))
         place = g.reshape(first_place(g, each, each.rank - 1, False)[1], r[1].shape)
         # The number in the window as a position in the image.
-        flat, rest = g.scalar(0, "s64"), place
+        kind = position_type(math.prod(space))
+        flat, rest = g.scalar(0, kind), g.convert(place, kind)
         parts: list[Value] = []
         for k in reversed(size):
             parts.insert(0, g.binary("remainder", rest, k))
             rest = g.div(rest, k)
         outer = x.rank - count
         for d in range(count):
-            at = g.mul(g.iota(place.shape, outer + d), stride[d])
+            at = g.mul(g.iota(place.shape, outer + d, kind), stride[d])
             at = g.add_(g.sub(at, padding[d]), g.mul(parts[d], dilation[d]))
             flat = g.add_(g.mul(flat, space[d]), at)
         return [value, flat]
@@ -201,7 +202,7 @@ def _maximum_pieces(count: int) -> Row:
             names = g.reshape(g.slice(numbers, starts, ends), shape)
             best, first = first_place(g, piece, outer, False)
             values.append(best)
-            hit = g.compare("EQ", g.iota(shape, outer), first)
+            hit = g.compare("EQ", g.iota(shape, outer, first.type), first)
             places.append(g.sum(g.select(hit, names, g.scalar(0, "s64")), [outer], True))
         return [g.concat(values, outer), g.concat(places, outer)]
     return lower

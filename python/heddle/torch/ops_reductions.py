@@ -79,13 +79,19 @@ ROWS["max.default"], ROWS["min.default"] = _extreme(False), _extreme(True)
 
 
 def first_place(g: Graph, x: Value, dim: int, least: bool) -> tuple[Value, Value]:
-    """(value, position) of the first of the greatest along dim, NaN before all."""
+    """(value, position) of the first of the greatest along dim, NaN before all. Positions are of 32
+    bits where these hold them."""
     best = _pick(g, x, [dim], True, least)
     hit = g.compare("EQ", x, best)
     if is_float(x.type):
         hit = g.either(hit, g.is_nan(x))
-    at = g.select(hit, g.iota(x.shape, dim, "s64"), g.scalar(x.shape[dim], "s64"))
+    kind = position_type(x.shape[dim])
+    at = g.select(hit, g.iota(x.shape, dim, kind), g.scalar(x.shape[dim], kind))
     return best, g.least(at, [dim], True)
+
+
+def position_type(extent: int) -> str:
+    return "s32" if extent < 1 << 31 else "s64"
 
 
 def _extreme_dim(least: bool) -> Row:
