@@ -144,7 +144,7 @@ Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& buck
   auto program = compile_bounded(*part->model, options, false, &shared_);
   if (!program) {  // unsupported: whatever the bounds are
     const std::lock_guard lock(mutex_);
-    if (program.error().kind == ErrorKind::unsupported) sizes_->stop();
+    if (program.error().kind == ErrorKind::unsupported) sizes_->stop(bucket);
     return tl::unexpected(program.error());
   }
   part->program = std::move(*program);

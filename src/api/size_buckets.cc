@@ -106,13 +106,16 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
     if (is_in(made, *now)) return made;
   }
   if (stopped_ || refused_.size() >= kMostRefused) return std::nullopt;
-  for (const std::string& name : differ_) {
-    int64_t bound = kLeastBound;
-    while (bound < now->at(name)) bound *= 4;
-    int64_t below = bound == kLeastBound ? 0 : bound / 4;
-    if (all_differ_ && bound >= kWideFrom && bound <= kWide) bound = kWide, below = kWideFrom / 4;
-    bucket.bounds[name] = bound;
-    bucket.least[name] = below + 1;
+  for (const bool wide : {all_differ_, false}) {
+    for (const std::string& name : differ_) {
+      int64_t bound = kLeastBound;
+      while (bound < now->at(name)) bound *= 4;
+      int64_t below = bound == kLeastBound ? 0 : bound / 4;
+      if (wide && bound >= kWideFrom && bound <= kWide) bound = kWide, below = kWideFrom / 4;
+      bucket.bounds[name] = bound;
+      bucket.least[name] = below + 1;
+    }
+    if (!refused_.contains(bucket.text())) break;
   }
   if (small >= kSmallBuckets) {
     for (const SizeBucket& made : made_)
@@ -130,6 +133,13 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
   if (refused_.contains(bucket.text())) return std::nullopt;
   made_.push_back(bucket);
   return bucket;
+}
+
+void SizeBuckets::stop(const SizeBucket& bucket) {
+  const bool wide = std::any_of(bucket.bounds.begin(), bucket.bounds.end(), [&](const auto& bound) {
+    return bound.second == kWide && bucket.least.at(bound.first) == kWideFrom / 4 + 1;
+  });
+  stopped_ = stopped_ || !(all_differ_ && wide);
 }
 
 void SizeBuckets::refuse(const SizeBucket& bucket) {

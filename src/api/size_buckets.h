@@ -43,8 +43,9 @@ class SizeBuckets {
   // There is no such program: a smaller one may be, which choose() has next. After a few of them
   // there are no buckets any more.
   void refuse(const SizeBucket& bucket);
-  // There are no buckets from here on, beside those that were chosen already.
-  void stop() { stopped_ = true; }
+  // Nor is there one for other extents: there are no buckets from here on, beside those that were
+  // chosen already. A wide one says nothing of the narrower.
+  void stop(const SizeBucket& bucket);
 
  private:
   // By name. Nothing: one name has several extents, or an extent is 0.

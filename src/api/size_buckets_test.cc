@@ -46,6 +46,13 @@ TEST(SizeBuckets, AllMayDifferFromTheFirstRunOn) {
   EXPECT_EQ(buckets.choose(shapes({3, 7, 14, 5}))->text(), "[3,*,*,5] n=5..16");
   EXPECT_EQ(buckets.choose(shapes({3, 20, 40, 5}))->text(), "[3,*,*,5] n=17..256");
   EXPECT_EQ(buckets.choose(shapes({3, 200, 400, 5}))->text(), "[3,*,*,5] n=17..256");
+  SizeBuckets others({port({"n"})}, {}, true);
+  const auto wide = others.choose(shapes({20}));
+  others.stop(*wide);
+  others.refuse(*wide);
+  EXPECT_EQ(others.choose(shapes({20}))->text(), "[*] n=17..64") << "there is no wide one";
+  others.stop(*others.choose(shapes({20})));
+  EXPECT_FALSE(others.choose(shapes({5})));
   EXPECT_EQ(buckets.choose(shapes({3, 300, 600, 5}))->text(), "[3,*,*,5] n=1..1024");
 }
 
@@ -80,7 +87,7 @@ TEST(SizeBuckets, WhatIsRefusedIsExact) {
 TEST(SizeBuckets, NoneBehindAStop) {
   SizeBuckets buckets({port({"n"})}, {});
   for (const int64_t n : {1, 2}) buckets.choose(shapes({n}));
-  buckets.stop();
+  buckets.stop({});
   EXPECT_FALSE(buckets.choose(shapes({9})));
   EXPECT_TRUE(buckets.choose(shapes({3})));
 }
