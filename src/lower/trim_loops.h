@@ -1,4 +1,4 @@
-// Private to trim: loops that run over several dynamic dimensions in one.
+// Private to trim: loops that run over a dynamic dimension and others around it in one.
 #pragma once
 
 #include "kernel/kernel.h"
@@ -6,8 +6,8 @@
 
 namespace heddle::lower::trimming {
 
-// A loop over the rows of all sequences, where both may be fewer than their bounds, becomes a loop
-// over the sequences and one over the rows of one: each stops at its own extent then.
+// A loop over the rows of all sequences becomes a loop over the sequences and one over the rows of
+// one: each stops at its own extent then, or runs on where there is none.
 void split_loops(kernel::Kernel* kernel, const TrimRequest& request);
 
 }  // namespace heddle::lower::trimming

@@ -173,6 +173,18 @@ std::string trimmed_by(const std::string& buffers, const std::string& body,
   return to_string(kernel);
 }
 
+// A sum over the rows of two sequences, of which each has fewer than its bound: a loop for each.
+TEST(Trim, RowsOfAFixedNumberOfSequences) {
+  Trim wanted;
+  const std::string text = trimmed_by("  buffer in0: f32[256] global in\n",
+                                      "group {\nserial c 8 {\nacc[0] = 0:f32\nserial b 32 {\n"
+                                      "acc[0] = acc[0] + in0[b*8 + c]\n}\nout0[c] = acc[0]\n} }\n",
+                                      "extent n bound 16 reduced; in0 8", &wanted);
+  EXPECT_TRUE(wanted.done) << wanted.done.reason();
+  EXPECT_THAT(text, HasSubstr("serial s 2 {"));
+  EXPECT_THAT(text, HasSubstr("serial r trips {"));
+}
+
 // Columns cannot stop, as their steps begin with the second one; rows do, and of rows nothing more
 // is counted on.
 TEST(Trim, AGroupThatCannotStopIsLeft) {

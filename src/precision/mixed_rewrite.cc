@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "hlo/builder.h"
+#include "hlo/symbol.h"
 
 namespace heddle::precision {
 namespace {
@@ -34,7 +35,7 @@ bool round(Instr* x, Type low, Builder& b, MixedCounts* counts, Rounded* rounded
 }
 
 bool is_number(const Instr* x) {
-  while (x->is(Opcode::broadcast) || x->is(Opcode::reshape)) x = x->operand(0);
+  x = hlo::behind_shapes(x);
   return x->is(Opcode::constant) && x->shape().elems() == 1;
 }
 

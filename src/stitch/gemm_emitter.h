@@ -146,7 +146,7 @@ class GemmEmitter {
   // gemm_panel.cc
   void copy_panel(const Panel& panel, Block* block);
   void copy_columns(const Panel& panel, int v, Block* block);
-  bool runs_through_k(const Expr& b) const;
+  std::pair<int, int64_t> run_of_b();
   void turn_columns(const Panel& panel, int v, int along, int64_t elems, Block* block);
   void turn_square(const Panel& panel, int v, int along, int64_t count, Block* block);
   ExprId b_vector(const Panel& panel, int v, int lane_scope);

@@ -8,24 +8,12 @@ namespace heddle::stitch {
 // The panel's columns, contiguous and padded with zeros to whole vectors. Where B runs on along k
 // instead, squares of lanes by lanes are turned in registers.
 void GemmEmitter::copy_panel(const Panel& panel, Block* block) {
-  const Expr& b = coordinate(shape_.b_load);
-  int along = -1;
-  int64_t elems = 0;  // that it runs on
-  for (int k : shape_.k)
-    if (shape_.b_n != 1 && b.factor_of(k) == (k == shape_.k.back() ? word_ : 1) &&
-        extents_[k] >= gemm_.lanes / 2) {
-      along = k;
-      elems = extents_[k];
-    }
-  const bool through = shape_.b_n != 1 && word_ == 1 && runs_through_k(b);
-  if (through && shape_.k_extent > elems) {  // also as the last digit, beyond its own extent
-    along = shape_.k.back();
-    elems = shape_.k_extent;
-  }
+  const auto [along, elems] = run_of_b();
+  const bool whole = elems == shape_.k_extent;
   std::vector<VarId> vars;
   for (int k : shape_.k) {
     vars.push_back(k_.add_var("k"));
-    const bool loops = k != along && elems != shape_.k_extent;
+    const bool loops = k != along && !whole;
     digits_[k] = loops ? Expr::digit(s_.add_scope(vars.back(), extents_[k])) : Expr(0);
   }
   Block body;
@@ -37,7 +25,7 @@ void GemmEmitter::copy_panel(const Panel& panel, Block* block) {
   }
   digits_[shape_.n] = Expr(0);
   for (size_t i = vars.size(); i-- > 0;) {
-    if (shape_.k[i] == along || elems == shape_.k_extent) continue;
+    if (shape_.k[i] == along || whole) continue;
     Block outer;
     outer.push_back(
         make_loop(LoopKind::serial, vars[i], k_.constant(extents_[shape_.k[i]]), std::move(body)));
@@ -47,12 +35,21 @@ void GemmEmitter::copy_panel(const Panel& panel, Block* block) {
   for (int k : shape_.k) digits_[k] = Expr(0);
 }
 
-// All of k lies together in B, in order: filters whose windows lie inside of their features.
-bool GemmEmitter::runs_through_k(const Expr& b) const {
-  int64_t inside = 1;
-  for (size_t i = shape_.k.size(); i-- > 0; inside *= extents_[shape_.k[i]])
-    if (b.factor_of(shape_.k[i]) != inside) return false;
-  return inside == shape_.k_extent && inside >= gemm_.lanes;
+// The digit of k along which B runs on, and for how many of its elements; -1: none. Where all of k
+// lies together, as of filters whose windows lie inside of their features, it is the last digit,
+// beyond its own extent.
+std::pair<int, int64_t> GemmEmitter::run_of_b() {
+  const Expr& b = coordinate(shape_.b_load);
+  if (shape_.b_n == 1) return {-1, 0};
+  bool together = word_ == 1 && shape_.k_extent >= gemm_.lanes;
+  for (size_t i = 0; i < shape_.k.size(); ++i)
+    together = together && b.factor_of(shape_.k[i]) == k_places_[i];
+  if (together) return {shape_.k.back(), shape_.k_extent};
+  int along = -1;
+  for (int k : shape_.k)
+    if (b.factor_of(k) == (k == shape_.k.back() ? word_ : 1) && extents_[k] >= gemm_.lanes / 2)
+      along = k;
+  return {along, along < 0 ? 0 : extents_[along]};
 }
 
 void GemmEmitter::copy_columns(const Panel& panel, int v, Block* block) {

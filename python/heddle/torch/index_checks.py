@@ -65,24 +65,26 @@ def _argument(node: Any, positions: Mapping[Node, int]) -> int | None:
     return positions.get(node)
 
 
-def _extents(node: Any, dims: Sequence[int]) -> list[Any]:
+def _extent(node: Any, dim: int) -> Any:
+    """As an expression; None where it is not known, or the value is a number."""
     value = node.meta.get("val")
-    return [expression_of(value.shape[d]) for d in dims] if isinstance(value, torch.Tensor) else []
+    has_dim = isinstance(value, torch.Tensor) and value.dim() > 0
+    return expression_of(value.shape[dim]) if has_dim else None
+
+
+def _is_integer(node: Any) -> bool:
+    value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    return isinstance(value, torch.Tensor) and value.dtype in (torch.int64, torch.int32)
 
 
 def _uses(node: Any) -> Iterator[tuple[Any, Any, bool]]:
     """(positions, extent, whether they may be negative) that an operator takes."""
     if node.target in _ALONG:
         table, at = _ALONG[node.target]
-        dim = node.args[1] if at == 2 else 0
-        for extent in _extents(node.args[table], [dim] if node.args[table].meta["val"].dim() else []):
-            yield node.args[at], extent, False
+        yield node.args[at], _extent(node.args[table], node.args[1] if at == 2 else 0), False
     elif node.target in _INDEXED:
         for dim, at in enumerate(node.args[1]):
-            if at is None or at.meta["val"].dtype in (torch.bool, torch.uint8):
-                continue
-            for extent in _extents(node.args[0], [dim]):
-                yield at, extent, True
+            yield at, _extent(node.args[0], dim), True
 
 
 def find(graph: torch.fx.Graph) -> list[Check]:
@@ -95,7 +97,7 @@ def find(graph: torch.fx.Graph) -> list[Check]:
             continue
         for at, extent, wraps in _uses(node):
             position = _argument(at, positions)
-            if position is None or at.meta["val"].dtype.is_floating_point:
+            if position is None or extent is None or not _is_integer(at):
                 continue
             low = -extent if wraps else expression_of(0)
             checks.setdefault((position, low, extent),
