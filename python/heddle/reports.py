@@ -10,7 +10,7 @@ import html as _html
 import os
 import pathlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import _command
@@ -62,7 +62,7 @@ class Report:
 
 class Explanation(Report):
     """Kernels, their schedules and predicted times, what was fused, what was refused and why."""
-    _page: str
+    _write: Callable[[str], Report]
 
     @property
     def kernels(self) -> list[dict[str, Any]]:
@@ -74,8 +74,8 @@ class Explanation(Report):
         return cast("list[dict[str, Any]]", self.data["kernels"])
 
     def html(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page of `heddle explain --html`: the graph and what became of it."""
-        pathlib.Path(path).write_text(self._page, encoding="utf-8")
+        """Writes the page of Session.report, which takes another compilation."""
+        self._write(os.fspath(path))
 
 
 class Profile(Report):
@@ -168,11 +168,8 @@ def _run(kind: type[_Kind], command: str, session: Session, inputs: Inputs | Non
 
 def explain(session: Session, inputs: Inputs | None = None, **options: Any) -> Explanation:
     """As Session.explain."""
-    with _command.Workspace(session, inputs) as space:
-        page = space.path("page.html")
-        arguments = [*space.model_arguments(), *_command.options(options), "--html", page]
-        result = Explanation(*space.run("explain", arguments))
-        result._page = pathlib.Path(page).read_text(encoding="utf-8")
+    result: Explanation = _run(Explanation, "explain", session, inputs, _command.options(options))
+    result._write = lambda path: report(session, path, inputs)
     return result
 
 
