@@ -100,15 +100,18 @@ class Finder {
   // The parts of an index in each digit (in numbers, not in elements); `rest`: the variables that
   // move elsewhere; `through`: those that run through a digit and on inside of it, as over rows of
   // all of a batch. None: they do not line up.
-  std::optional<std::vector<Linear>> split(const Linear& index, const std::vector<Digit>& digits,
+  std::optional<std::vector<Linear>> split(const Touch& access, const std::vector<Digit>& digits,
                                            std::vector<uint32_t>* rest,
                                            std::vector<Linear::Term>* through) const {
+    const Linear& index = access.index;
     std::vector<Linear> parts(digits.size());
-    const bool given = !digits.empty() && !digits[0].scratch;
+    std::vector<Digit> full;
+    for (const Digit& digit : digits)
+      if (is_full(digit, access.buffer)) full.push_back(digit);
     for (const Linear::Term& term : index.terms) {
       const int64_t factor = term.factor;
       if (factor < 0) return std::nullopt;
-      if (given && runs_through(term, digits)) through->push_back(term);
+      if (runs_through(term, full)) through->push_back(term);
       size_t d = 0;
       while (d < digits.size() && factor < digits[d].stride) ++d;
       const Variable& variable = variables_[term.var.index()];
@@ -126,7 +129,8 @@ class Finder {
     for (size_t d = 0; d < digits.size(); ++d) {
       int64_t below = index.constant % digits[d].stride;
       for (const Linear::Term& term : index.terms) {
-        if (term.factor >= digits[d].stride || (given && runs_through(term, {digits[d]}))) continue;
+        if (term.factor >= digits[d].stride) continue;
+        if (is_full(digits[d], access.buffer) && runs_through(term, {digits[d]})) continue;
         const int64_t extent = variables_[term.var.index()].extent;
         if (extent < 0) return std::nullopt;
         below += term.factor * (extent - 1);
@@ -136,6 +140,19 @@ class Finder {
       parts[d].constant = number % digits[d].round;
     }
     return parts;
+  }
+
+  // All of a dimension is there: of what is given, and of a workspace that holds all of its
+  // outermost one.
+  bool is_full(const Digit& digit, BufferId buffer) const {
+    return !digit.scratch || (digit.first == 0 && digit.base.empty() &&
+                              digit.stride * digit.extent == elements_of(buffer));
+  }
+
+  int64_t elements_of(BufferId buffer) const {
+    int64_t result = 1;
+    for (int64_t extent : k_.buffer(buffer).extents) result *= extent;
+    return result;
   }
 
   bool runs_through(const Linear::Term& term, const std::vector<Digit>& digits) const {
@@ -250,7 +267,7 @@ class Finder {
     const std::vector<Digit>& digits = digits_[access.place];
     std::vector<uint32_t> rest;
     std::vector<Linear::Term> through;
-    const auto parts = split(access.index, digits, &rest, &through);
+    const auto parts = split(access, digits, &rest, &through);
     if (!parts) return read_as_one(access, changed);
     for (size_t d = 0; d < digits.size(); ++d) {
       const Linear& part = (*parts)[d];
@@ -292,10 +309,9 @@ class Finder {
   // A variable that runs through all of a dimension that nothing is outside of counts parts of it.
   bool learn_through(const Linear::Term& term, const Touch& access, bool* changed) {
     const Digit& digit = digits_[access.place][0];
-    int64_t elems = 1;
-    for (int64_t extent : k_.buffer(access.buffer).extents) elems *= extent;
     const int64_t unit = term.factor;
-    if (digit.stride % unit != 0 || digit.stride * digit.extent != elems) return false;
+    if (digit.stride % unit != 0 || digit.stride * digit.extent != elements_of(access.buffer))
+      return false;
     Linear index;  // in units; what moves inside of one does not count
     index.constant = access.index.constant / unit;
     int64_t inside = access.index.constant % unit;
@@ -322,9 +338,8 @@ class Finder {
     for (const Digit& digit : digits)
       if (request_.groups[static_cast<size_t>(digit.group)].reduced)
         return refused_.because("trim-digit", k_.buffer(access.buffer).name, digit.group);
-    int64_t elems = 1;
-    for (int64_t extent : k_.buffer(access.buffer).extents) elems *= extent;
-    const bool flat = digits.size() == 1 && digits[0].stride * digits[0].extent == elems;
+    const bool flat =
+        digits.size() == 1 && digits[0].stride * digits[0].extent == elements_of(access.buffer);
     for (const Linear::Term& term : access.index.terms) {
       if (term.factor <= 0 || !flat ||
           !learn(term.var.value, term.factor, access.index, digits[0], changed, digits[0].stride))
@@ -351,11 +366,10 @@ class Finder {
   // Whether a part of an index runs from one round of its digit into the next: then its variables
   // say nothing of what is in the padding.
   bool crosses(const Linear& part, const Digit& digit, BufferId buffer) const {
-    int64_t most = part.constant, elems = 1;
+    int64_t most = part.constant;
     for (const Linear::Term& term : part.terms)
       most += term.factor * std::max<int64_t>(variables_[term.var.index()].extent - 1, 0);
-    for (int64_t extent : k_.buffer(buffer).extents) elems *= extent;
-    return most >= digit.extent && digit.stride * digit.extent < elems;
+    return most >= digit.extent && digit.stride * digit.extent < elements_of(buffer);
   }
 
   // Digits of scratch, from the variables that are known.

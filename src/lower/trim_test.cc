@@ -254,6 +254,22 @@ TEST(Trim, LoopsThroughABatchStopAtItsEnd) {
     EXPECT_THAT(text, HasSubstr(part));
 }
 
+// The same of what stands in scratch, all of the batch, and is summed up behind it.
+TEST(Trim, LoopsThroughABatchInScratchStopAtItsEnd) {
+  Trim wanted;
+  const std::string text =
+      trimmed_by("  buffer in0: f32[64] global in\n",
+                 "group {\nserial t 16 { serial c 4 { s0[t*4 + c] = in0[t*4 + c] } }\n"
+                 "serial i 4 { serial h 4 {\nacc[0] = 0:f32\n"
+                 "serial j 4 { acc[0] = acc[0] + s0[i*16 + h*4 + j] }\n"
+                 "out0[i*16 + h*4] = acc[0]\n} }\n}\n",
+                 "extent n bound 4; in0 16; out0 16; extent m bound 4 reduced; in0 1", &wanted);
+  EXPECT_TRUE(wanted.done) << wanted.done.reason();
+  EXPECT_TRUE(wanted.left.empty());
+  for (const char* part : {"let trips_1 = max(min(limit_1*4, 16), 0)", "serial t trips_1 {"})
+    EXPECT_THAT(text, HasSubstr(part));
+}
+
 TEST(Trim, LoopsOverTwoDynamicDimensionsAreTwo) {
   Trim wanted;
   const std::string text = trimmed_by(
