@@ -91,14 +91,16 @@ Literal cut(const Literal& x, const Shape& shape) {
   return result;
 }
 
-class Bounded : public testing::TestWithParam<std::tuple<Case, compiler::Fuse>> {};
+using opt::BehindInputs;
+class Bounded : public testing::TestWithParam<std::tuple<Case, compiler::Fuse, BehindInputs>> {};
 
 TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
-  const auto& [one, fuse] = GetParam();
+  const auto& [one, fuse, behind] = GetParam();
   const target::Target target = target::host_target();
   std::unique_ptr<hlo::Module> module = module_at(one.text, one.bound);
   const Status masked = opt::mask_bounded(
-      *module, symbols_of(*module, *module_at(one.text, one.bound - 1), one.bound, one.least));
+      *module, symbols_of(*module, *module_at(one.text, one.bound - 1), one.bound, one.least),
+      behind);
   ASSERT_TRUE(masked) << masked.error().message;
   const std::vector<hlo::Symbol> symbols = module->symbols;
   compiler::Options options;
@@ -135,7 +137,8 @@ TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
     for (size_t i = 0; i < arguments.size(); ++i)
       inputs.push_back(
           padded(arguments[i], loaded.inputs[i].shape,
-                 loaded.inputs[i].shape != at_bound->entry()->parameters()[i]->shape()));
+                 behind == BehindInputs::zeros ||
+                     loaded.inputs[i].shape != at_bound->entry()->parameters()[i]->shape()));
     for (const hlo::Symbol& symbol : symbols) {  // each is n and a constant
       inputs.emplace_back(Shape::scalar(Type::s32));
       inputs.back().set_s64(0, symbol.bound - one.bound + n);
@@ -156,21 +159,24 @@ TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<std::tuple<Case, compiler::Fuse>>& info) {
+std::string name_of(const testing::TestParamInfo<Bounded::ParamType>& info) {
   return std::string(std::get<0>(info.param).name) +
-         (std::get<1>(info.param) == compiler::Fuse::off ? "Unfused" : "");
+         (std::get<1>(info.param) == compiler::Fuse::off ? "Unfused" : "") +
+         (std::get<2>(info.param) == BehindInputs::zeros ? "BeforeZeros" : "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, Bounded,
-                         testing::Combine(testing::ValuesIn(kCases),
-                                          testing::Values(compiler::Fuse::stitch,
-                                                          compiler::Fuse::off)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Programs, Bounded,
+    testing::Combine(testing::ValuesIn(kCases),
+                     testing::Values(compiler::Fuse::stitch, compiler::Fuse::off),
+                     testing::Values(BehindInputs::anything, BehindInputs::zeros)),
+    name_of);
 
 // What a symbol may not reach is refused by name.
 std::string refusal(const std::string& text) {
   std::unique_ptr<hlo::Module> module = module_at(text, 8);
-  const auto masked = opt::mask_bounded(*module, symbols_of(*module, *module_at(text, 7), 8, 1));
+  const auto masked = opt::mask_bounded(*module, symbols_of(*module, *module_at(text, 7), 8, 1),
+                                        opt::BehindInputs::anything);
   return masked ? "" : masked.error().message;
 }
 

@@ -269,7 +269,9 @@ class Finder {
   void find_growing(hlo::SymbolTable table) {
     const std::unique_ptr<hlo::Module> module = whole_.module->clone();
     const size_t before = module->input_output_alias.size();
-    if (!opt::mask_bounded(*module, std::move(table), {}, numbered_.extents_of(*module))) return;
+    if (!opt::mask_bounded(*module, std::move(table), opt::BehindInputs::zeros, {},
+                           numbered_.extents_of(*module)))
+      return;
     for (size_t i = before; i < module->input_output_alias.size(); ++i)
       for (size_t s = 0; s < bounded_.symbols.size(); ++s)
         for (const auto& [parameter, dimension] : bounded_.symbols[s].places)

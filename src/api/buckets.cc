@@ -199,8 +199,8 @@ Status mask(const Bounded& bounded, const Bucket& bucket, const InBucket& in,
   const std::vector<hlo::Instr*>& instrs = imported->module->entry()->instrs();
   for (const auto& [instr, dimension, symbol, factor] : numbered.growing)
     growing.push_back({instrs[instr], dimension, symbol, factor});
-  HEDDLE_RETURN_IF_ERROR(opt::mask_bounded(*imported->module, in.table, growing,
-                                           numbered.extents_of(*imported->module)));
+  HEDDLE_RETURN_IF_ERROR(opt::mask_bounded(*imported->module, in.table, opt::BehindInputs::zeros,
+                                           growing, numbered.extents_of(*imported->module)));
   if (imported->module->symbols.size() != in.told.size())
     return user_error("there are extents at the bounds {} that there are not at the others",
                       fmt::join(bucket.bounds, ", "));

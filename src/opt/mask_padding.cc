@@ -112,8 +112,9 @@ Padding computed(const Instr* instr, const std::vector<Padding>& in) {
 
 class Masker {
  public:
-  Masker(hlo::Module* module, hlo::SymbolTable table)
+  Masker(hlo::Module* module, hlo::SymbolTable table, BehindInputs behind)
       : entry_(module->entry()),
+        behind_(behind),
         b_(entry_),
         table_(std::move(table)),
         symbols_(table_.symbols),
@@ -243,9 +244,9 @@ class Masker {
     if (!any) return;
     const bool is_vector = attrs.index_vector_dim < positions->shape().rank();
     Instr* all = is_vector ? b_.concatenate(limits, 0) : b_.reshape(limits[0], {});
-    all = b_.broadcast(all, positions->shape().extents(),
-                       is_vector ? std::vector<int64_t>{attrs.index_vector_dim}
-                                 : std::vector<int64_t>{});
+    all = b_.broadcast(
+        all, positions->shape().extents(),
+        is_vector ? std::vector<int64_t>{attrs.index_vector_dim} : std::vector<int64_t>{});
     entry_->replace_operand(gather, 1,
                             b_.binary(Opcode::minimum, b_.convert(positions, type), all));
   }
@@ -334,9 +335,23 @@ class Masker {
     });
   }
 
+  // An input behind whose elements the caller's zeros are still there.
+  bool is_only_read(const Instr* parameter) const {
+    const auto& aliases = entry_->module()->input_output_alias;
+    return behind_ == BehindInputs::zeros &&
+           std::none_of(aliases.begin(), aliases.end(),
+                        [&](const auto& alias) {
+                          return alias.parameter == parameter->parameter_number();
+                        }) &&
+           std::none_of(classes_.cuts().begin(), classes_.cuts().end(), [&](const auto& cut) {
+             return gets_room(cut) && cut.instr->operand(0) == parameter;
+           });
+  }
+
   Padding find_padding(const Instr* instr, int64_t d) {
     if (const auto value = splat(instr)) return number(*value);
     if (instr->is(Opcode::concatenate) && has_zeros_behind(instr, d)) return number(0);
+    if (instr->is(Opcode::parameter)) return is_only_read(instr) ? number(0) : kUnknown;
     switch (instr->opcode()) {
       case Opcode::broadcast: {
         const int64_t from = source_dimension(instr, d);
@@ -372,6 +387,7 @@ class Masker {
   }
 
   hlo::Computation* entry_;
+  BehindInputs behind_;
   hlo::Builder b_;
   hlo::SymbolTable table_;
   std::vector<hlo::Symbol>& symbols_;  // of table_
@@ -384,16 +400,17 @@ class Masker {
 
 }  // namespace
 
-Status mask_bounded(hlo::Module& module, hlo::SymbolTable table,
+Status mask_bounded(hlo::Module& module, hlo::SymbolTable table, BehindInputs behind,
                     const std::vector<Growing>& growing, const hlo::SliceExtents& slices) {
-  return Masker(&module, std::move(table)).run(growing, slices);
+  return Masker(&module, std::move(table), behind).run(growing, slices);
 }
 
 Result<bool> mask_padding(hlo::Module& module, const PassContext&) {
   if (!module.symbols.empty() && module.symbols[0].extent >= 0) return false;
   std::vector<hlo::Symbol> symbols = hlo::symbols_of(module);
   if (symbols.empty()) return false;
-  HEDDLE_RETURN_IF_ERROR(mask_bounded(module, hlo::SymbolTable(std::move(symbols))));
+  HEDDLE_RETURN_IF_ERROR(
+      mask_bounded(module, hlo::SymbolTable(std::move(symbols)), BehindInputs::anything));
   return true;
 }
 

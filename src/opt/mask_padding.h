@@ -18,8 +18,12 @@ struct Growing {
   int64_t factor = 0;
 };
 
+// What is behind the elements of inputs, but for those with room and those in whose memory an
+// output is made.
+enum class BehindInputs { anything, zeros };
+
 // Errors: what hlo::DimClasses::derive refuses; a reduction without a neutral value.
-Status mask_bounded(hlo::Module& module, hlo::SymbolTable table,
+Status mask_bounded(hlo::Module& module, hlo::SymbolTable table, BehindInputs behind,
                     const std::vector<Growing>& growing = {}, const hlo::SliceExtents& slices = {});
 
 }  // namespace heddle::opt
