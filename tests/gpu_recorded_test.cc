@@ -29,33 +29,34 @@ ENTRY main {
   ROOT d = f32[6,40] maximum(c, x)
 })";
 
-// Its states change places in every trip; the host reads the condition.
+// Its state x is in another of two places in every trip; the host decides whether there is one more.
 constexpr const char* kLoop = R"(HloModule loop
 body {
-  s = (s32[], f32[40,40]) parameter(0)
+  s = (s32[], f32[40,40], f32[40,40]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
   x = f32[40,40] get-tuple-element(s), index=1
+  v = f32[40,40] get-tuple-element(s), index=2
   one = s32[] constant(1)
   next = s32[] add(i, one)
-  t = f32[40,40] transpose(x), dimensions={1,0}
-  half = f32[] constant(0.5)
-  halves = f32[40,40] broadcast(half), dimensions={}
-  u = f32[40,40] multiply(t, halves)
-  y = f32[40,40] add(u, t)
-  ROOT r = (s32[], f32[40,40]) tuple(next, y)
+  w = f32[40,40] add(v, x)
+  y = f32[40,40] transpose(x), dimensions={1,0}
+  ROOT r = (s32[], f32[40,40], f32[40,40]) tuple(next, y, w)
 }
 condition {
-  s = (s32[], f32[40,40]) parameter(0)
+  s = (s32[], f32[40,40], f32[40,40]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
   many = s32[] constant(11)
   ROOT c = pred[] compare(i, many), direction=LT
 }
 ENTRY main {
   x = f32[40,40] parameter(0)
+  n = f32[40,40] negate(x)
   zero = s32[] constant(0)
-  s = (s32[], f32[40,40]) tuple(zero, x)
-  w = (s32[], f32[40,40]) while(s), condition=condition, body=body
-  ROOT y = f32[40,40] get-tuple-element(w), index=1
+  s = (s32[], f32[40,40], f32[40,40]) tuple(zero, x, n)
+  w = (s32[], f32[40,40], f32[40,40]) while(s), condition=condition, body=body
+  y = f32[40,40] get-tuple-element(w), index=1
+  z = f32[40,40] get-tuple-element(w), index=2
+  ROOT r = f32[40,40] subtract(z, y)
 })";
 
 class Recorded : public ::testing::Test {

@@ -108,9 +108,8 @@ class InterpCuda {
   }
 
   static Driver::Code find(void** function, void*, const char* name) {
-    const auto found = get().functions_.find(name);
-    if (found == get().functions_.end()) return 500;
-    *function = &found->second;
+    // One that no program launches has no text here.
+    *function = &get().functions_.try_emplace(name, Function{{}, name}).first->second;
     return 0;
   }
 
@@ -129,6 +128,7 @@ class InterpCuda {
   Driver::Code run(const Function& one, const std::vector<Driver::Address>& values, unsigned blocks,
                    unsigned threads) {
     ++launches;
+    if (one.kernel.phases.empty()) return fail(one, "its kernel is not known");
     const kernel::Phase& phase = one.kernel.phases[0];
     if (kernel::task_count(one.kernel, phase, {}) != blocks ||
         phase.groups[0].block_threads != static_cast<int>(threads))
