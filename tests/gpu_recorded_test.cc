@@ -29,6 +29,20 @@ ENTRY main {
   ROOT d = f32[6,40] maximum(c, x)
 })";
 
+// Two chains that meet at the end.
+constexpr const char* kBranches = R"(HloModule branches
+ENTRY main {
+  x = f32[60,40] parameter(0)
+  y = f32[60,40] parameter(1)
+  a = f32[60,40] add(x, y)
+  b = f32[60,40] multiply(a, x)
+  c = f32[60,40] negate(b)
+  d = f32[60,40] subtract(x, y)
+  e = f32[60,40] maximum(d, y)
+  f = f32[60,40] negate(e)
+  ROOT r = f32[60,40] multiply(c, f)
+})";
+
 // Its state x is in another of two places in every trip; the host decides whether there is one more.
 constexpr const char* kLoop = R"(HloModule loop
 body {
@@ -174,6 +188,23 @@ TEST_F(Recorded, TheSameAddressesAreReplayed) {
   }
 }
 
+// What does not depend on one another is in no order in the recording; the driver runs what came last
+// first where it may.
+TEST_F(Recorded, ChainsAreBranchesOfTheRecording) {
+  for (const bool spaces : {true, false}) {
+    ASSERT_NO_FATAL_FAILURE(load(kBranches, spaces));
+    Arrays one = arrays(1);
+    for (int i = 0; i < 3; ++i) run(one);
+    EXPECT_EQ(gpu_.graphs, 1);
+    EXPECT_EQ(gpu_.roots, 2);
+    context_.reset();
+  }
+  ASSERT_NO_FATAL_FAILURE(load(kChain, /*spaces=*/false));
+  Arrays one = arrays(1);
+  for (int i = 0; i < 3; ++i) run(one);
+  EXPECT_EQ(gpu_.roots, 1);
+}
+
 // The arrays that a recording reads are read anew.
 TEST_F(Recorded, OtherValuesAtTheSameAddresses) {
   ASSERT_NO_FATAL_FAILURE(load(kChain));
@@ -214,6 +245,7 @@ TEST_F(Recorded, LoopsReplayTheirTrips) {
   EXPECT_GE(third.replays, 11);
   EXPECT_LT(third.calls, second.calls);
   EXPECT_LT(second.calls, first.calls);
+  EXPECT_GE(gpu_.graphs, 2);
   const Asked moved = run(other);
   EXPECT_GE(moved.replays, 11);
   EXPECT_EQ(run(one).replays, third.replays);

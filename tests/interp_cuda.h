@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -46,6 +47,7 @@ class InterpCuda {
   int64_t calls = 0;     // of cuLaunchKernel
   int64_t replays = 0;   // of cuGraphLaunch
   int64_t graphs = 0;    // that are not destroyed
+  int64_t roots = 0;     // of the last graph: calls that are behind no other one
   bool captures = true;  // else the driver refuses to
   std::string fault;  // of the last launch that failed
 
@@ -166,7 +168,10 @@ class InterpCuda {
       return get().graphs += code == 0, code;
     };
     d.instantiate = [](void** executable, void* graph, unsigned long long flags) {
-      *executable = new Captures::Graph(*static_cast<Captures::Graph*>(graph));
+      const auto& calls = *static_cast<Captures::Graph*>(graph);
+      get().roots = std::count_if(calls.begin(), calls.end(),
+                                  [](const Captures::Node& node) { return node.behind.empty(); });
+      *executable = new Captures::Graph(calls);
       return ++get().graphs, flags == 0 ? 0 : 1;
     };
     d.launch_graph = [](void* executable, void* stream) {
@@ -212,13 +217,17 @@ class InterpCuda {
     d->stream_priorities = [](int* least, int* greatest) { return *least = *greatest = 0; };
     // All has run when it was asked for.
     d->wait_all = [] { return Captures::get().refuse_to_all(); };
-    d->stream_waits = [](void*, void*, unsigned) { return 0; };
+    d->stream_waits = [](void* stream, void* event, unsigned) {
+      return Captures::get().wait(stream, event);
+    };
     d->query_event = [](void*) { return Captures::get().refuse(); };
     d->call_on = [](void* stream, void (*function)(void*), void* argument) {
       return Captures::get().put(stream, false, [=] { return function(argument), 0; });
     };
     d->destroy_stream = d->destroy_event = d->wait_stream = d->wait_event = [](void*) { return 0; };
-    d->record_event = [](void*, void*) { return 0; };
+    d->record_event = [](void* event, void* stream) {
+      return Captures::get().record(event, stream);
+    };
     d->elapsed_ms = [](float* ms, void*, void*) { return *ms = 0, 0; };
     add_graphs(*d);
     driver_ = std::move(d);

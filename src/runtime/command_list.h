@@ -12,6 +12,7 @@
 
 #include "program/program.h"
 #include "runtime/boxes.h"
+#include "runtime/branches.h"
 #include "runtime/cancellation.h"
 #include "runtime/device.h"
 #include "runtime/host.h"
@@ -217,6 +218,7 @@ class CommandList {
   std::vector<bool> jump_targets() const;
   bool is_recordable(const Record& record) const;
   bool issue(const Stretch& stretch);
+  bool issue(const Record& record, heddle_hal_stream* stream);
   bool replayed(const Record& first, size_t* next);
   Status execute_host(const Record& record);
   Status execute_host_apart(const Record& record);
@@ -253,7 +255,8 @@ class CommandList {
   Recordings recordings_;
   std::vector<Stretch> stretches_;
   std::vector<bool> on_device_;  // by buffer: set_base()
-  bool stretches_are_found_ = false;
+  bool stretches_are_found_ = false, branches_are_made_ = false;
+  std::unique_ptr<Branches> branches_;  // null: none
   std::vector<int64_t> dims_;
   std::vector<heddle_hal_access> accesses_;  // of launches
   std::unique_ptr<StreamSet> streams_;       // null: all in order

@@ -102,8 +102,11 @@ typedef struct heddle_hal {
 
   // Optional, all or none: recordings. From begin_recording() to end_recording(), both of one
   // thread, what this thread puts on the device's own stream is kept and does not run: launches,
-  // and copies within the device. Other threads go on as ever. Meanwhile this thread asks the
-  // device for nothing else; to wait, and to begin another recording, are errors.
+  // and copies within the device. Other threads go on as ever. So it is with a stream, which
+  // nobody else uses, from where it waits for an event that was recorded so; before the end the
+  // device's own stream waits for an event behind all that was put there, and a replay need not keep
+  // more order than these events do. Meanwhile this thread asks the device for nothing else; to wait
+  // on the host, and to begin another recording, are errors.
   int (*begin_recording)(void* device);
   // Ends it, whatever went wrong meanwhile. Nonzero, and no recording: something that was put there
   // cannot be recorded; what was asked for meanwhile has then not run and never will.

@@ -330,8 +330,10 @@ class HalConformance {
     const Loaded loaded = load();
     const int64_t tasks = 4, elems = tasks * kernel_.elems_per_task;
     float *x = block(elems), *y = block(elems), *z = block(elems);
-    if (loaded.function != nullptr && x != nullptr && y != nullptr && z != nullptr)
+    if (loaded.function != nullptr && x != nullptr && y != nullptr && z != nullptr) {
       record(loaded.function, tasks, x, y, z);
+      if (heddle_hal_has(&hal_, create_stream)) branch(loaded.function, tasks, x, y, z);
+    }
     for (float* memory : {x, y, z}) release(memory, elems);
     if (loaded.program != nullptr) hal_.unload(hal_.device, loaded.program);
   }
@@ -369,6 +371,31 @@ class HalConformance {
     hal_.destroy_recording(hal_.device, recording);
     ok(hal_.wait(hal_.device), "wait");
     spoil(function, tasks, x, y);
+  }
+  // y = factor * x on the device's own stream, and z of y on another one behind it.
+  void branch(const void* function, int64_t tasks, float* x, float* y, float* z) {
+    const int64_t elems = tasks * kernel_.elems_per_task;
+    const Two two = make_two();
+    heddle_hal_event* joined = nullptr;
+    if (two.made && ok(hal_.create_event(hal_.device, &joined), "create_event") &&
+        ok(hal_.begin_recording(hal_.device), "begin_recording")) {
+      launch(nullptr, function, x, y, tasks, false);
+      ok(hal_.record(hal_.device, nullptr, two.event), "record, recorded");
+      ok(hal_.wait_for(hal_.device, two.streams[0], two.event), "wait_for, recorded");
+      launch(two.streams[0], function, y, z, tasks, false);
+      ok(hal_.record(hal_.device, two.streams[0], joined), "record, recorded");
+      ok(hal_.wait_for(hal_.device, nullptr, joined), "wait_for, recorded");
+      heddle_hal_recording* recording = nullptr;
+      if (ok(hal_.end_recording(hal_.device, &recording), "end_recording")) {
+        const std::vector<float> values = numbers(elems, 5);
+        ok(hal_.copy(hal_.device, x, values.data(), elems * 4), "copy");
+        ok(hal_.replay(hal_.device, recording), "replay");
+        want(read(z, elems) == scaled(values, 2), "streams that wait for a recording are in it");
+        hal_.destroy_recording(hal_.device, recording);
+      }
+    }
+    if (joined != nullptr) hal_.destroy_event(hal_.device, joined);
+    destroy(two);
   }
   // A wait would have nothing to wait for, and an end belongs to a beginning.
   void spoil(const void* function, int64_t tasks, float* x, float* y) {

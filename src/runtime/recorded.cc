@@ -1,4 +1,6 @@
 // Stretches of a command list that a device may record: which they are, and how they run.
+#include <algorithm>
+
 #include "runtime/command_list.h"
 
 namespace heddle::runtime {
@@ -56,6 +58,10 @@ void CommandList::find_stretches() {
     if (end == first) ++end;
   }
   recordings_.clear(stretches_.size());
+  const bool of_run = section_->commands == &program_->commands && program_->pool_blocks.empty();
+  if (of_run && !stretches_.empty() && !branches_are_made_)
+    branches_ = Branches::make(device_, *program_);
+  branches_are_made_ = branches_are_made_ || (of_run && !stretches_.empty());
 }
 
 bool CommandList::is_recorded() {
@@ -63,24 +69,48 @@ bool CommandList::is_recorded() {
   return recordings_.on() && !stretches_.empty();
 }
 
-bool CommandList::issue(const Stretch& stretch) {
+// On a stream; null: the device's own.
+bool CommandList::issue(const Record& record, heddle_hal_stream* stream) {
   const heddle_hal& hal = device_.hal();
   const auto copy = [&](void* to, const void* from, int64_t bytes) -> Status {
-    if (hal.copy(hal.device, to, from, bytes) == 0) return {};
+    if ((stream == nullptr ? hal.copy(hal.device, to, from, bytes)
+                           : hal.copy_on(hal.device, stream, to, from, bytes)) == 0)
+      return {};
     return device_.last_error("cannot copy");
   };
-  bool issued = true;
-  for (size_t at = stretch.first; at < stretch.end && issued; ++at) {
-    const Record& record = records_[at];
-    void* const* slots = record.launch.buffers;
-    if (record.kind == Kind::launch)
-      issued = hal.launch(hal.device, &record.launch) == 0;
-    else if (record.kind == Kind::copy)
-      issued = copy(slots[1], slots[0], record.launch.tasks).has_value();
-    else if (record.kind == Kind::concatenate)
-      issued = copy_pieces(record, copy).has_value();
+  void* const* slots = record.launch.buffers;
+  if (record.kind == Kind::launch)
+    return (stream == nullptr ? hal.launch(hal.device, &record.launch)
+                              : hal.launch_on(hal.device, stream, &record.launch)) == 0;
+  if (record.kind == Kind::copy)
+    return copy(slots[1], slots[0], record.launch.tasks).has_value();
+  return record.kind != Kind::concatenate || copy_pieces(record, copy).has_value();
+}
+
+// While the device records.
+bool CommandList::issue(const Stretch& stretch) {
+  // Commands of the section; all that a loop does is one of them.
+  const auto command_at = [&](size_t record) {
+    const auto above = std::upper_bound(first_record_.begin(), first_record_.end(), record);
+    return static_cast<size_t>(above - first_record_.begin()) - 1;
+  };
+  const size_t first = command_at(stretch.first), end = command_at(stretch.end - 1) + 1;
+  if (branches_ == nullptr || !branches_->divide(first, end)) {
+    bool issued = true;
+    for (size_t at = stretch.first; at < stretch.end && issued; ++at)
+      issued = issue(records_[at], nullptr);
+    return issued;
   }
-  return issued;
+  bool issued = branches_->fork(first, end);
+  for (size_t command = first; command < end && issued; ++command) {
+    issued = branches_->begin(command, first);
+    const size_t stop = std::min<size_t>(first_record_[command + 1], stretch.end);
+    for (size_t at = std::max<size_t>(first_record_[command], stretch.first); at < stop && issued;
+         ++at)
+      issued = issue(records_[at], branches_->stream(command));
+    issued = issued && branches_->end(command);
+  }
+  return issued && branches_->join(first, end);
 }
 
 bool CommandList::replayed(const Record& first, size_t* next) {

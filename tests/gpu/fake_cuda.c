@@ -23,11 +23,22 @@ struct graph {
 };
 static struct graph* captured;            /* one at a time */
 static void* captured_stream;             /* null: none */
+static void* joined[8];                   /* streams behind it, and events of the capture */
+static int joined_count;
 static int spoilt;                        /* a call came that a capture does not allow */
 static _Thread_local int captures_itself; /* this thread began it */
 
 static int refuse(void) { return captures_itself ? (spoilt = 1, 900) : 0; }
 static int put(void* stream, struct node node);
+static int is_captured(void* stream_or_event) {
+  for (int i = 0; i < joined_count; ++i)
+    if (joined[i] == stream_or_event) return 1;
+  return stream_or_event == captured_stream && captured_stream != 0;
+}
+static int join(void* stream_or_event) {
+  if (is_captured(stream_or_event)) return 0;
+  return joined_count < 8 ? (joined[joined_count++] = stream_or_event, 0) : 2;
+}
 
 int fake_live(void) { return live; }
 
@@ -96,7 +107,7 @@ static int run(const struct node* node) {
   return 0;
 }
 static int put(void* stream, struct node node) {
-  if (stream != captured_stream) return run(&node);
+  if (!is_captured(stream)) return run(&node);
   if (captured->count == 64) return 2;
   return captured->nodes[captured->count++] = node, 0;
 }
@@ -110,7 +121,7 @@ int cuStreamBeginCapture_v2(void* stream, int mode) {
 int cuStreamEndCapture(void* stream, void** graph) {
   if (stream != captured_stream || !captures_itself) return 1;
   captured_stream = 0;
-  captures_itself = 0;
+  captures_itself = joined_count = 0;
   if (spoilt) return free(captured), *graph = 0, 901;
   return *graph = captured, ++live, 0;
 }
@@ -121,7 +132,7 @@ int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long lo
 }
 int cuGraphLaunch(void* executable, void* stream) {
   const struct graph* graph = executable;
-  if (current == 0 || graph == 0 || stream == 0 || stream == captured_stream) return 1;
+  if (current == 0 || graph == 0 || stream == 0 || is_captured(stream)) return 1;
   for (int i = 0; i < graph->count; ++i) run(&graph->nodes[i]);
   return 0;
 }
@@ -138,7 +149,9 @@ int cuCtxSynchronize(void) {
 }
 /* Everything has run when it was asked for: waits and events pass. */
 int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
-  return stream && event && flags == 0 ? 0 : 1;
+  if (stream == 0 || event == 0 || flags != 0) return 1;
+  if (is_captured(event)) return join(stream);
+  return is_captured(stream) ? 905 : 0;
 }
 int cuEventQuery(void* event) { return refuse() ? 900 : event ? 0 : 1; }
 int cuLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
@@ -146,12 +159,15 @@ int cuLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
   return function(argument), 0;
 }
 int cuStreamDestroy_v2(void* stream) {
-  return stream == captured_stream ? 1 : (free(stream), --live, 0);
+  return is_captured(stream) ? 1 : (free(stream), --live, 0);
 }
 int cuStreamSynchronize(void* stream) { return refuse() ? 900 : stream ? 0 : 1; }
 int cuEventCreate(void** event, unsigned flags) { return *event = malloc(1 + flags), ++live, 0; }
 int cuEventDestroy_v2(void* event) { return free(event), --live, 0; }
-int cuEventRecord(void* event, void* stream) { return event && stream ? 0 : 1; }
+int cuEventRecord(void* event, void* stream) {
+  if (event == 0 || stream == 0) return 1;
+  return is_captured(stream) ? join(event) : 0;
+}
 int cuEventSynchronize(void* event) { return refuse() ? 900 : event ? 0 : 1; }
 int cuEventElapsedTime(float* ms, void* begin, void* end) {
   return *ms = 0.5f, begin && end ? 0 : 1;

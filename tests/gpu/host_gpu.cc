@@ -264,7 +264,9 @@ int cuGraphExecDestroy(void* executable) { return cuGraphDestroy(executable); }
 int cuStreamCreate(void** stream, unsigned) { return new_handle(stream); }
 int cuStreamCreateWithPriority(void** stream, unsigned, int) { return new_handle(stream); }
 int cuCtxGetStreamPriorityRange(int* least, int* greatest) { return *least = *greatest = 0; }
-int cuStreamWaitEvent(void*, void*, unsigned) { return 0; }
+int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  return Captures::get().wait(stream, event);
+}
 int cuEventQuery(void*) { return Captures::get().refuse(); }
 int cuLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
   return Captures::get().put(stream, false, [=] { return function(argument), 0; });
@@ -275,7 +277,7 @@ int cuStreamDestroy_v2(void* stream) {
 int cuStreamSynchronize(void*) { return Captures::get().refuse(); }
 int cuEventCreate(void** event, unsigned) { return new_handle(event); }
 int cuEventDestroy_v2(void* event) { return drop_handle(event); }
-int cuEventRecord(void*, void*) { return 0; }
+int cuEventRecord(void* event, void* stream) { return Captures::get().record(event, stream); }
 int cuEventSynchronize(void*) { return Captures::get().refuse(); }
 int cuEventElapsedTime(float* ms, void*, void*) { return *ms = 0, 0; }
 
