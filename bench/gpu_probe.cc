@@ -1,18 +1,18 @@
-// One model on the GPU of this machine: the time of a run, and whether its results are right. Arrays
-// stay on the device. A program with other commands than launches is refused: its time would be the
-// host's.
+// One model on the GPU of this machine: the time of a run, and whether its results are right.
+// Arrays stay on the device. A program with other commands than launches is refused: its time would
+// be the host's.
 //
 //   gpu_probe facts
 //   gpu_probe time MODEL.hlo [--inputs FILE.npz | --seed N [--positive]] [--untimed] [--whole]
 //
-// Either prints one line of JSON: {"device", "us", …} or {"error": why}. Many runs of a context follow
-// one another and are timed together by the device's events: "us" is one of them. Its launches are a
-// recording where the device makes some (HEDDLE_GPU_GRAPHS=0: none); "apart_us": each is put on the
-// device by itself. --whole: "run_us" is a run that the host waits for, by its clock, of the program
-// that sessions have, which copies its arrays within the device. The inputs: arg0, arg1, …
-// of a file, or random. Results are compared with the reference interpreter's where that is quick,
-// else with those of the same graph operator by operator (level O0) on the device. Exit status: 0,
-// 1 wrong results, 2 a bad call or model, 3 no GPU or an error of it.
+// Either prints one line of JSON: {"device", "us", …} or {"error": why}. Many runs of a context
+// follow one another and are timed together by the device's events: "us" is one of them. Its
+// launches are a recording where the device makes some (HEDDLE_GPU_GRAPHS=0: none); "apart_us":
+// each is put on the device by itself. --whole: "run_us" is a run that the host waits for, by its
+// clock, of the program that sessions have, which copies its arrays within the device. The inputs:
+// arg0, arg1, … of a file, or random. Results are compared with the reference interpreter's where
+// that is quick, else with those of the same graph operator by operator (level O0) on the device.
+// Exit status: 0, 1 wrong results, 2 a bad call or model, 3 no GPU or an error of it.
 #include <fmt/format.h>
 
 #include <algorithm>

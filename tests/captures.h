@@ -1,7 +1,7 @@
-// What CUDA's driver does while streams are captured, for drivers that stand in for it: calls that are
-// put on such a stream are kept, calls that would wait or allocate are errors that spoil the capture,
-// and a stream that waits for an event of the capture joins it. A graph runs what was kept in the most
-// hostile order that streams and events allow: the last call first.
+// What CUDA's driver does while streams are captured, for drivers that stand in for it: calls that
+// are put on such a stream are kept, calls that would wait or allocate are errors that spoil the
+// capture, and a stream that waits for an event of the capture joins it. A graph runs what was kept
+// in the most hostile order that streams and events allow: the last call first.
 #pragma once
 
 #include <algorithm>

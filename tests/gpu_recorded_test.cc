@@ -1,5 +1,5 @@
-// Runs on a GPU whose launches are recorded and replayed, over a driver that launches kernels in the
-// kernel interpreter and captures streams as CUDA's does (interp_cuda.h, captures.h).
+// Runs on a GPU whose launches are recorded and replayed, over a driver that launches kernels in
+// the kernel interpreter and captures streams as CUDA's does (interp_cuda.h, captures.h).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,8 @@ ENTRY main {
   ROOT r = f32[60,40] multiply(c, f)
 })";
 
-// Its state x is in another of two places in every trip; the host decides whether there is one more.
+// Its state x is in another of two places in every trip; the host decides whether there is one
+// more.
 constexpr const char* kLoop = R"(HloModule loop
 body {
   s = (s32[], f32[40,40], f32[40,40]) parameter(0)
@@ -87,8 +88,7 @@ class Recorded : public ::testing::Test {
     options.gpu_assembler = [](const std::string& cuda, const std::string&) {
       return Result<std::vector<uint8_t>>(std::vector<uint8_t>(cuda.begin(), cuda.end()));
     };
-    auto program =
-        compiler::compile(module_->clone(), {}, *target::find_target("sm_90"), options);
+    auto program = compiler::compile(module_->clone(), {}, *target::find_target("sm_90"), options);
     ASSERT_TRUE(program) << program.error().message;
     gpu_.fault.clear();
     gpu_.captures = true;
@@ -96,8 +96,8 @@ class Recorded : public ::testing::Test {
     auto device = runtime::CudaDevice::open(gpu_.driver());
     ASSERT_TRUE(device) << device.error().message;
     device_ = std::move(*device);
-    auto executable = runtime::Executable::load(std::move(*program), device_->device(),
-                                                api::host_functions());
+    auto executable =
+        runtime::Executable::load(std::move(*program), device_->device(), api::host_functions());
     ASSERT_TRUE(executable) << executable.error().message;
     auto context = (*executable)->make_context();
     ASSERT_TRUE(context) << context.error().message;
@@ -119,8 +119,7 @@ class Recorded : public ::testing::Test {
     made.arguments = interp::random_arguments(*module_, seed);
     for (const Literal& one : made.arguments) {
       made.inputs.push_back(*runtime::Block::allocate(device_->device(), one.bytes()));
-      EXPECT_TRUE(
-          device_->device().copy_now(made.inputs.back().data(), one.data(), one.bytes()));
+      EXPECT_TRUE(device_->device().copy_now(made.inputs.back().data(), one.data(), one.bytes()));
     }
     made.output = *runtime::Block::allocate(device_->device(), made.arguments[0].bytes());
     return made;
@@ -132,8 +131,7 @@ class Recorded : public ::testing::Test {
   };
   Asked run(Arrays& arrays) {
     for (size_t i = 0; i < arrays.inputs.size(); ++i)
-      EXPECT_TRUE(
-          context_->bind_device_input(static_cast<int64_t>(i), arrays.inputs[i].data()));
+      EXPECT_TRUE(context_->bind_device_input(static_cast<int64_t>(i), arrays.inputs[i].data()));
     EXPECT_TRUE(context_->bind_device_output(0, arrays.output.data()));
     const std::vector<float> wrong(static_cast<size_t>(arrays.output.bytes()) / 4, -1);
     EXPECT_TRUE(
@@ -188,8 +186,8 @@ TEST_F(Recorded, TheSameAddressesAreReplayed) {
   }
 }
 
-// What does not depend on one another is in no order in the recording; the driver runs what came last
-// first where it may.
+// What does not depend on one another is in no order in the recording; the driver runs what came
+// last first where it may.
 TEST_F(Recorded, ChainsAreBranchesOfTheRecording) {
   for (const bool spaces : {true, false}) {
     ASSERT_NO_FATAL_FAILURE(load(kBranches, spaces));

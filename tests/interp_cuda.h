@@ -49,7 +49,7 @@ class InterpCuda {
   int64_t graphs = 0;    // that are not destroyed
   int64_t roots = 0;     // of the last graph: calls that are behind no other one
   bool captures = true;  // else the driver refuses to
-  std::string fault;  // of the last launch that failed
+  std::string fault;     // of the last launch that failed
 
  private:
   static constexpr Driver::Address kBias = Driver::Address{1} << 62;  // no address of a process
@@ -140,7 +140,8 @@ class InterpCuda {
       if (buffer.space != kernel::Space::global) continue;
       int64_t bytes = tensor::type_bytes(buffer.type);
       for (int64_t extent : buffer.extents) bytes *= extent;
-      char* place = bytes == 0 ? nullptr : usable(values[memory.size()], static_cast<size_t>(bytes));
+      char* place =
+          bytes == 0 ? nullptr : usable(values[memory.size()], static_cast<size_t>(bytes));
       if (bytes > 0 && place == nullptr)
         return fail(one, fmt::format("{}: no {} bytes of the device", buffer.name, bytes));
       memory.push_back(place);

@@ -1,5 +1,6 @@
 // Branches of a recording: commands that do not depend on one another are on streams of their own
-// while they are recorded, so that a replay may run them side by side (program/streams.h says which).
+// while they are recorded, so that a replay may run them side by side (program/streams.h says
+// which).
 #pragma once
 
 #include <memory>

@@ -65,11 +65,10 @@ class HalConformance {
                         heddle_hal_has(&hal_, destroy_event) + heddle_hal_has(&hal_, record) +
                         heddle_hal_has(&hal_, wait_for) + heddle_hal_has(&hal_, is_done);
     if (complete) want(streams == 0 || streams == 9, "stream functions: all or none");
-    const int recordings =
-        heddle_hal_has(&hal_, begin_recording) + heddle_hal_has(&hal_, end_recording) +
-        heddle_hal_has(&hal_, replay) + heddle_hal_has(&hal_, destroy_recording);
-    if (complete)
-      want(recordings == 0 || recordings == 4, "functions of recordings: all or none");
+    const int recordings = heddle_hal_has(&hal_, begin_recording) +
+                           heddle_hal_has(&hal_, end_recording) + heddle_hal_has(&hal_, replay) +
+                           heddle_hal_has(&hal_, destroy_recording);
+    if (complete) want(recordings == 0 || recordings == 4, "functions of recordings: all or none");
     if (complete && streams != 9)
       want(!heddle_hal_has(&hal_, call_on), "call_on comes with the stream functions");
     return complete;

@@ -82,8 +82,7 @@ bool CommandList::issue(const Record& record, heddle_hal_stream* stream) {
   if (record.kind == Kind::launch)
     return (stream == nullptr ? hal.launch(hal.device, &record.launch)
                               : hal.launch_on(hal.device, stream, &record.launch)) == 0;
-  if (record.kind == Kind::copy)
-    return copy(slots[1], slots[0], record.launch.tasks).has_value();
+  if (record.kind == Kind::copy) return copy(slots[1], slots[0], record.launch.tasks).has_value();
   return record.kind != Kind::concatenate || copy_pieces(record, copy).has_value();
 }
 

@@ -1,6 +1,6 @@
 // Recordings of what a command list issues again and again with the same addresses: a device puts a
-// whole stretch of commands on its stream in one call (hal.h), which on a GPU costs the host as much
-// as one or two launches.
+// whole stretch of commands on its stream in one call (hal.h), which on a GPU costs the host as
+// much as one or two launches.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,9 @@ class Recordings {
 
  private:
   struct Kept {
-    std::vector<void*> addresses;                // that it was issued with
-    heddle_hal_recording* recording = nullptr;   // null: that was once
-    int64_t used = 0;                            // when last; 0: never
+    std::vector<void*> addresses;               // that it was issued with
+    heddle_hal_recording* recording = nullptr;  // null: that was once
+    int64_t used = 0;                           // when last; 0: never
   };
   struct Stretch {
     Kept kept[2];  // a loop exchanges its states between two memories

@@ -21,9 +21,9 @@ struct graph {
   int count;
   struct node nodes[64];
 };
-static struct graph* captured;            /* one at a time */
-static void* captured_stream;             /* null: none */
-static void* joined[8];                   /* streams behind it, and events of the capture */
+static struct graph* captured; /* one at a time */
+static void* captured_stream;  /* null: none */
+static void* joined[8];        /* streams behind it, and events of the capture */
 static int joined_count;
 static int spoilt;                        /* a call came that a capture does not allow */
 static _Thread_local int captures_itself; /* this thread began it */
@@ -158,9 +158,7 @@ int cuLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
   if (stream == 0) return 1;
   return function(argument), 0;
 }
-int cuStreamDestroy_v2(void* stream) {
-  return is_captured(stream) ? 1 : (free(stream), --live, 0);
-}
+int cuStreamDestroy_v2(void* stream) { return is_captured(stream) ? 1 : (free(stream), --live, 0); }
 int cuStreamSynchronize(void* stream) { return refuse() ? 900 : stream ? 0 : 1; }
 int cuEventCreate(void** event, unsigned flags) { return *event = malloc(1 + flags), ++live, 0; }
 int cuEventDestroy_v2(void* event) { return free(event), --live, 0; }

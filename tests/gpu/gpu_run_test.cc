@@ -108,12 +108,13 @@ TEST_P(GpuRun, EqualsTheInterpreter) {
 TEST(GpuRunHal, Conforms) {
   const Gpu gpu = open_gpu();
   if (!gpu.device) GTEST_SKIP() << gpu.reason;
-  auto cubin = gpu.nvrtc->compile(R"(extern "C" __global__ void twice_p0(const float* x, float* y, long long n) {
+  auto cubin = gpu.nvrtc->compile(
+      R"(extern "C" __global__ void twice_p0(const float* x, float* y, long long n) {
   const long long i = blockIdx.x * 32LL + threadIdx.x;
   if (i < n) y[i] = 2 * x[i];
 }
 )",
-                                  emit::cuda::architecture(gpu.target));
+      emit::cuda::architecture(gpu.target));
   ASSERT_TRUE(cubin) << cubin.error().message;
   const program::GpuCode code{gpu.target.name, {{"twice_p0", 1, 32, 0, 2, 1}}, cubin->code};
   const heddle_hal& hal = gpu.device->device().hal();

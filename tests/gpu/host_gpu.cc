@@ -162,10 +162,10 @@ int nvrtcGetProgramLog(void*, char* to) { return *to = 0; }
 int cuInit(unsigned) { return 0; }
 int cuDriverGetVersion(int* version) { return *version = 0; }
 int cuGetErrorString(int code, const char** text) {
-  *text = code == kNoMemory       ? "out of memory"
-          : code == kNoImage      ? "the host's compiler said no"
-          : code == kNotFound     ? "named symbol not found"
-          : code == kLaunchFailed ? "threads wait for others that never come"
+  *text = code == kNoMemory                ? "out of memory"
+          : code == kNoImage               ? "the host's compiler said no"
+          : code == kNotFound              ? "named symbol not found"
+          : code == kLaunchFailed          ? "threads wait for others that never come"
           : code >= Captures::kUnsupported ? "operation not permitted when stream is capturing"
                                            : "invalid value";
   return 0;
@@ -236,8 +236,8 @@ int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned
   std::vector<Address> values;
   for (int i = 0; i < one.arguments; ++i)
     values.push_back(*static_cast<const Address*>(arguments[i]));
-  return Captures::get().put(
-      stream, true, [=] { return run(one, values, blocks, static_cast<int>(threads)); });
+  return Captures::get().put(stream, true,
+                             [=] { return run(one, values, blocks, static_cast<int>(threads)); });
 }
 
 int cuStreamBeginCapture_v2(void* stream, int mode) { return Captures::get().begin(stream, mode); }
@@ -255,9 +255,7 @@ int cuGraphLaunch(void* executable, void* stream) {
   const auto& graph = *static_cast<Captures::Graph*>(executable);
   return Captures::get().put(stream, false, [&graph] { return Captures::run(graph); });
 }
-int cuGraphDestroy(void* graph) {
-  return delete static_cast<Captures::Graph*>(graph), --live, 0;
-}
+int cuGraphDestroy(void* graph) { return delete static_cast<Captures::Graph*>(graph), --live, 0; }
 int cuGraphExecDestroy(void* executable) { return cuGraphDestroy(executable); }
 
 // All has run when it was asked for: waits and events pass.

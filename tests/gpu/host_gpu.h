@@ -10,7 +10,7 @@ long long host_gpu_copied(void);
 long long host_gpu_launches(void); /* those of graphs, too */
 long long host_gpu_calls(void);    /* of cuLaunchKernel */
 long long host_gpu_replays(void);  /* of cuGraphLaunch */
-long long host_gpu_live(void);     /* allocations, modules, streams, events and graphs not given back */
+long long host_gpu_live(void); /* allocations, modules, streams, events and graphs not given back */
 #ifdef __cplusplus
 }
 #endif
