@@ -86,7 +86,7 @@ def facts(programs):
 
 def test(programs, row):
     """Every kernel of a row at small extents, on the GPU, against the reference interpreter."""
-    pattern = "GpuRunStreams.*" if row == "streams" else f"Rows/GpuRun.*/{row}"
+    pattern = {"streams": "GpuRunStreams.*", "hal": "GpuRunHal.*"}.get(row, f"Rows/GpuRun.*/{row}")
     done = ask([os.path.join(programs, "gpu_run_test"), f"--gtest_filter={pattern}"])
     confirmed = re.findall(r"^confirmed (.*)$", done.stdout, re.MULTILINE)
     told = {"confirmed": confirmed}
@@ -106,6 +106,8 @@ def row(programs, name, dry):
         with open(model, "w") as file:
             file.write(text)
         command = [os.path.join(programs, "gpu_probe"), "time", model]
+        if name not in MANY_TENSORS:  # which take long to compile
+            command.append("--whole")
         inputs = None if dry else inputs_of(name)
         if inputs is not None:
             import numpy as np

@@ -54,7 +54,7 @@ def all_items(options):
 
     rows = gpu_items.row_names()
     checked, networks = gpu_programs.names(options.programs)
-    items = [item("facts"), item("test:streams", needs="facts")]
+    items = [item("facts"), item("test:streams", needs="facts"), item("test:hal", needs="facts")]
     items += [item(f"test:{row}", needs="facts") for row in rows]
     items += [item(name, needs="facts") for name in checked]
     items += [item(f"row:{row}", needs=f"test:{row}") for row in rows]
@@ -105,9 +105,10 @@ def networks_as_markdown(records, peers_of):
 def as_markdown(items, records):
     facts = records.get("facts", {})
     lines = [f"# The rows on {facts.get('device', 'no GPU')}, {datetime.date.today()}", "",
-             "µs of a run, arrays on the device; copy: the row's bytes by the driver's own copy.", "",
+             "µs of a run, arrays on the device, runs back to back; copy: the row's bytes by the driver's own "
+             "copy; one by one: without recorded launches; waited for: a session's run, by the host's clock.", "",
              "| row | kernels at small extents | the row | error of max | launches | copy | heddle | "
-             "×copy | torch.compile | JAX | best peer / heddle |", "|" + "---|" * 11]
+             "×copy | one by one | waited for | torch.compile | JAX | best peer / heddle |", "|" + "---|" * 13]
     ratios = []
     peers_of = measured_peers(records)
 
@@ -134,6 +135,7 @@ def as_markdown(items, records):
             ours.get("status", "not run"), f"{ours['error_of_max']:.1e}" if "error_of_max" in ours else "-",
             str(ours.get("launches", "-")), text_of(copy if copy is not None else "-"),
             told(f"row:{row}"), f"{us / copy:.2f}" if len(numbers) == 2 and copy > 0 else "-",
+            text_of(ours.get("apart_us", "-")), text_of(ours.get("run_us", "-")),
             told(f"torch:{row}"), told(f"jax:{row}"), f"{ratio:.2f}" if ratio else "-"]) + " |")
     if ratios:
         lines += ["", f"Best peer over heddle: geomean {statistics.geometric_mean(ratios):.2f}, "

@@ -78,12 +78,12 @@ class GpuKitTest(unittest.TestCase):
     def test_a_dry_run_has_the_files_and_no_times(self):
         out = self.kit / "dry"
         # d4: several launches; t1: long rows held in scratch.
-        arguments = ["--dry", "--out", out, "--only", "b1,d4,t1,test:streams"]
+        arguments = ["--dry", "--out", out, "--only", "b1,d4,t1,test:streams,test:hal"]
         done = self.rows(*arguments, environment={"HEDDLE_GPU_BUDGET": "500"})
         self.assertEqual(done.returncode, 0, done.stderr)
         records = {record["item"]: record for record in
                    map(json.loads, (out / "results.jsonl").read_text().splitlines())}
-        wanted = {"facts", "test:streams"} | {
+        wanted = {"facts", "test:streams", "test:hal"} | {
             f"{kind}:{row}" for row in ["b1", "d4", "t1"]
             for kind in ["test", "row"]}
         # A peer's process compiles a share of the rows.
@@ -96,9 +96,10 @@ class GpuKitTest(unittest.TestCase):
             self.assertLessEqual({"b1", "d4", "t1"}, set(rows))
         for name, record in records.items():
             self.assertEqual(record["status"], "done", record)
-            for time in ["us", "least_us", "copy_us"]:
+            for time in ["us", "least_us", "apart_us", "copy_us", "run_us"]:
                 self.assertEqual(record.get(time, "not measured"), "not measured")
         self.assertEqual(records["row:b1"]["reference"], "interpreter")
+        self.assertTrue(records["row:d4"]["records"])
         self.assertEqual(records["facts"]["device"], "stand-in GPU (host)")
         self.assertTrue(records["test:t1"]["confirmed"])
         summary = (out / "summary.txt").read_text()

@@ -64,7 +64,8 @@ Ran run_on_gpu(std::unique_ptr<hlo::Module> module, const std::vector<Literal>& 
     (void)(*context)->bind_output(static_cast<int64_t>(i), result.outputs[i].mutable_data());
   gpu.fault.clear();
   const int64_t before = gpu.launches;
-  for (int run = 0; run < 2; ++run)  // what the first run leaves behind does not matter
+  // What the first run leaves behind does not matter; the second one is recorded and replayed.
+  for (int run = 0; run < 2; ++run)
     if (Status ran = (*context)->run(); !ran) {
       result.failure = ran.error().message + "\n" + gpu.fault;
       return result;
@@ -315,7 +316,11 @@ TEST_P(GpuRandomPrograms, ComputeWhatTheInterpreterDoes) {
           coarsest = type;
       }
     SCOPED_TRACE(seed);
-    expect_equal(*module, interp::random_arguments(*module, seed), coarsest, 4096);
+    compiler::Options options;
+    for (const bool spaces : {false, true}) {
+      options.own_memory = spaces;
+      expect_equal(*module, interp::random_arguments(*module, seed), coarsest, 4096, options);
+    }
   }
 }
 

@@ -5,12 +5,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "captures.h"
 #include "kernel/interp.h"
 #include "kernel/text.h"
 #include "program/program.h"
@@ -41,8 +43,13 @@ class InterpCuda {
     return {};
   }
 
-  int64_t launches = 0;
-  std::string fault;  // of the last launch that failed
+  int64_t launches = 0;  // those of graphs, too
+  int64_t calls = 0;     // of cuLaunchKernel
+  int64_t replays = 0;   // of cuGraphLaunch
+  int64_t graphs = 0;    // that are not destroyed
+  int64_t roots = 0;     // of the last graph: calls that are behind no other one
+  bool captures = true;  // else the driver refuses to
+  std::string fault;     // of the last launch that failed
 
  private:
   static constexpr Driver::Address kBias = Driver::Address{1} << 62;  // no address of a process
@@ -63,6 +70,7 @@ class InterpCuda {
   }
 
   static Driver::Code allocate(Driver::Address* at, size_t bytes) {
+    if (const int code = Captures::get().refuse()) return code;
     auto& memory = get().memory_;
     auto block = std::make_unique<char[]>(bytes + 64);
     auto address = reinterpret_cast<Driver::Address>(block.get());
@@ -73,6 +81,7 @@ class InterpCuda {
     return 0;
   }
   static Driver::Code release(Driver::Address at) {
+    if (const int code = Captures::get().refuse()) return code;
     return get().memory_.erase(at & ~kBias) == 1 ? 0 : 1;
   }
 
@@ -87,7 +96,11 @@ class InterpCuda {
     return inside ? reinterpret_cast<char*>(real) : nullptr;
   }
 
-  static Driver::Code copy(Driver::Address to, Driver::Address from, size_t bytes, void*) {
+  static Driver::Code copy(Driver::Address to, Driver::Address from, size_t bytes, void* stream) {
+    return Captures::get().put(stream, (to & from & kBias) != 0,
+                               [=] { return copy_now(to, from, bytes); });
+  }
+  static Driver::Code copy_now(Driver::Address to, Driver::Address from, size_t bytes) {
     const auto side = [&](Driver::Address at) {
       return at & kBias ? get().usable(at, bytes) : reinterpret_cast<char*>(at);
     };
@@ -97,34 +110,44 @@ class InterpCuda {
   }
 
   static Driver::Code find(void** function, void*, const char* name) {
-    const auto found = get().functions_.find(name);
-    if (found == get().functions_.end()) return 500;
-    *function = &found->second;
+    // One that no program launches has no text here.
+    *function = &get().functions_.try_emplace(name, Function{{}, name}).first->second;
     return 0;
   }
 
   static Driver::Code launch(void* function, unsigned blocks, unsigned, unsigned, unsigned threads,
-                             unsigned, unsigned, unsigned, void*, void** arguments, void**) {
-    InterpCuda& self = get();
-    const Function& one = *static_cast<const Function*>(function);
-    ++self.launches;
+                             unsigned, unsigned, unsigned, void* stream, void** arguments, void**) {
+    const auto& one = *static_cast<const Function*>(function);
+    ++get().calls;
+    std::vector<Driver::Address> values;
+    for (const kernel::Buffer& buffer : one.kernel.buffers)
+      if (buffer.space == kernel::Space::global)
+        values.push_back(*static_cast<const Driver::Address*>(arguments[values.size()]));
+    return Captures::get().put(stream, true,
+                               [=, &one] { return get().run(one, values, blocks, threads); });
+  }
+
+  Driver::Code run(const Function& one, const std::vector<Driver::Address>& values, unsigned blocks,
+                   unsigned threads) {
+    ++launches;
+    if (one.kernel.phases.empty()) return fail(one, "its kernel is not known");
     const kernel::Phase& phase = one.kernel.phases[0];
     if (kernel::task_count(one.kernel, phase, {}) != blocks ||
         phase.groups[0].block_threads != static_cast<int>(threads))
-      return self.fail(one, fmt::format("launched as {} blocks of {} threads", blocks, threads));
+      return fail(one, fmt::format("launched as {} blocks of {} threads", blocks, threads));
     std::vector<void*> memory;
     for (const kernel::Buffer& buffer : one.kernel.buffers) {
       if (buffer.space != kernel::Space::global) continue;
       int64_t bytes = tensor::type_bytes(buffer.type);
       for (int64_t extent : buffer.extents) bytes *= extent;
-      const auto at = *static_cast<const Driver::Address*>(arguments[memory.size()]);
-      char* place = bytes == 0 ? nullptr : self.usable(at, static_cast<size_t>(bytes));
+      char* place =
+          bytes == 0 ? nullptr : usable(values[memory.size()], static_cast<size_t>(bytes));
       if (bytes > 0 && place == nullptr)
-        return self.fail(one, fmt::format("{}: no {} bytes of the device", buffer.name, bytes));
+        return fail(one, fmt::format("{}: no {} bytes of the device", buffer.name, bytes));
       memory.push_back(place);
     }
     const kernel::InterpReport report = kernel::interpret(one.kernel, memory, {}, 1);
-    return report.faults.empty() ? 0 : self.fail(one, report.faults[0]);
+    return report.faults.empty() ? 0 : fail(one, report.faults[0]);
   }
 
   static void* new_handle() {  // no two the same
@@ -135,6 +158,31 @@ class InterpCuda {
   Driver::Code fail(const Function& function, const std::string& what) {
     fault = function.name + ": " + what + "\n" + kernel::to_string(function.kernel);
     return 719;
+  }
+
+  static void add_graphs(Driver& d) {
+    d.begin_capture = [](void* stream, int mode) {
+      return get().captures ? Captures::get().begin(stream, mode) : Captures::kUnsupported;
+    };
+    d.end_capture = [](void* stream, void** graph) {
+      const int code = Captures::get().end(stream, graph);
+      return get().graphs += code == 0, code;
+    };
+    d.instantiate = [](void** executable, void* graph, unsigned long long flags) {
+      const auto& calls = *static_cast<Captures::Graph*>(graph);
+      get().roots = std::count_if(calls.begin(), calls.end(),
+                                  [](const Captures::Node& node) { return node.behind.empty(); });
+      *executable = new Captures::Graph(calls);
+      return ++get().graphs, flags == 0 ? 0 : 1;
+    };
+    d.launch_graph = [](void* executable, void* stream) {
+      ++get().replays;
+      const auto& graph = *static_cast<Captures::Graph*>(executable);
+      return Captures::get().put(stream, false, [&graph] { return Captures::run(graph); });
+    };
+    d.destroy_graph = d.destroy_executable = [](void* graph) {
+      return delete static_cast<Captures::Graph*>(graph), --get().graphs, 0;
+    };
   }
 
   InterpCuda() {
@@ -153,6 +201,7 @@ class InterpCuda {
     d->retain_context = [](void** context, int) { return *context = context, 0; };
     d->release_context = [](int) { return 0; };
     d->set_context = [](void*) { return 0; };
+    d->current_context = [](void** context) { return *context = nullptr, 0; };
     d->allocate = allocate;
     d->release = release;
     d->copy_async = copy;
@@ -168,15 +217,20 @@ class InterpCuda {
     d->create_priority_stream = [](void** made, unsigned, int) { return *made = new_handle(), 0; };
     d->stream_priorities = [](int* least, int* greatest) { return *least = *greatest = 0; };
     // All has run when it was asked for.
-    d->wait_all = [] { return 0; };
-    d->stream_waits = [](void*, void*, unsigned) { return 0; };
-    d->query_event = [](void*) { return 0; };
-    d->call_on = [](void*, void (*function)(void*), void* argument) {
-      return function(argument), 0;
+    d->wait_all = [] { return Captures::get().refuse_to_all(); };
+    d->stream_waits = [](void* stream, void* event, unsigned) {
+      return Captures::get().wait(stream, event);
+    };
+    d->query_event = [](void*) { return Captures::get().refuse(); };
+    d->call_on = [](void* stream, void (*function)(void*), void* argument) {
+      return Captures::get().put(stream, false, [=] { return function(argument), 0; });
     };
     d->destroy_stream = d->destroy_event = d->wait_stream = d->wait_event = [](void*) { return 0; };
-    d->record_event = [](void*, void*) { return 0; };
+    d->record_event = [](void* event, void* stream) {
+      return Captures::get().record(event, stream);
+    };
     d->elapsed_ms = [](float* ms, void*, void*) { return *ms = 0, 0; };
+    add_graphs(*d);
     driver_ = std::move(d);
   }
 

@@ -35,7 +35,9 @@ CommandList::CommandList(const Device& device, const program::Program& program,
       boxes_(place_boxes(program, *section.commands)),
       patches_(program.buffers.size()),
       host_patches_(program.buffers.size()),
-      bases_(program.buffers.size()) {
+      bases_(program.buffers.size()),
+      recordings_(device),
+      on_device_(program.buffers.size()) {
   // Records point into these two, so they take their final size first.
   size_t slots = 0, dims = 0, accesses = 0;
   program::for_each_command(
@@ -168,6 +170,8 @@ void CommandList::add(const Copy& copy) {
   record.launch.tasks = program::stored_bytes(copy.from.shape);
   if (program::goes_to_device(*program_, copy)) record.jump = to_device;
   if (program::goes_to_host(*program_, copy)) record.jump = to_host;
+  const View& on_hosts_side = record.jump == to_device ? copy.from : copy.to;
+  record.index = static_cast<uint32_t>(on_hosts_side.buffer.index());
   add_slot(copy.from, on_host ? program::Space::host : program::Space::device);
   add_slot(copy.to);
 }
@@ -316,8 +320,10 @@ void CommandList::point_slots(program::BufferId buffer, char* base) {
     slots_[patch.slot] = base == nullptr ? nullptr : base + patch.offset_bytes;
 }
 
-void CommandList::set_base(program::BufferId buffer, char* base) {
+void CommandList::set_base(program::BufferId buffer, char* base, bool on_device) {
   bases_[buffer.index()] = base;
+  if (on_device_[buffer.index()] != on_device) stretches_are_found_ = false;
+  on_device_[buffer.index()] = on_device;
   point_slots(buffer, base);
 }
 

@@ -12,9 +12,11 @@
 
 #include "program/program.h"
 #include "runtime/boxes.h"
+#include "runtime/branches.h"
 #include "runtime/cancellation.h"
 #include "runtime/device.h"
 #include "runtime/host.h"
+#include "runtime/recordings.h"
 #include "runtime/stream_set.h"
 
 namespace heddle::runtime {
@@ -39,7 +41,9 @@ class CommandList {
   CommandList(const Device& device, const program::Program& program, const Functions& functions,
               const LinkedSection& section);
 
-  void set_base(program::BufferId buffer, char* base);
+  // `on_device`: a port that a program with spaces has on the host lies on the device, so copies
+  // across are copies within it.
+  void set_base(program::BufferId buffer, char* base, bool on_device = false);
   // Where the host reads a constant, of a program with spaces.
   void set_host_base(program::BufferId buffer, const char* base);
   // Worker w has scratch + w * stride_bytes.
@@ -66,13 +70,17 @@ class CommandList {
   Status wait_for_other(size_t command, size_t other);
   bool has_parallel() const { return has_parallel_; }  // whether waking the workers pays
 
+  // Whether run() without streams has the device replay recordings of stretches of commands: from
+  // the third run with the same addresses on.
+  bool is_recorded();
+
   // Looked at before every command: a run ends with an error of the cancelled kind.
   void set_cancellation(const Cancellation* cancellation) { cancellation_ = cancellation; }
 
  private:
   enum class Kind : uint8_t {
     launch,
-    copy,         // buffers[0] -> buffers[1], tasks bytes; jump: Crossing
+    copy,         // buffers[0] -> buffers[1], tasks bytes; jump: Crossing; index: the host's buffer
     host_copy,    // the same, by the host
     host,         // hosts_[index]
     update,       // updates_[index]; buffers: operand, update, result, starts
@@ -92,6 +100,7 @@ class CommandList {
     Kind kind = Kind::launch;
     bool begins = false;    // the first record of its command
     uint32_t together = 0;  // launches_[together - 1] runs this record and some that follow
+    uint32_t stretch = 0;   // stretches_[stretch - 1] begins here
     uint32_t command = 0, index = 0, jump = 0;
   };
   enum Crossing : uint32_t { stays, to_device, to_host };
@@ -147,6 +156,12 @@ class CommandList {
     int64_t self;  // this, as the launch's only dimension
     heddle_hal_launch launch;
   };
+  // Records [first, end) that only launch and copy within the device, and that are run from the
+  // first to the last: nothing jumps into their midst.
+  struct Stretch {
+    size_t first, end;
+    size_t first_slot, slots;  // their addresses
+  };
   struct Patch {
     uint32_t slot;
     int64_t offset_bytes;
@@ -176,7 +191,8 @@ class CommandList {
   // Runs records [at, end), whose jumps stay inside. `step` sees each before and after. `joined`:
   // neighbours are one launch where they may, which is then one step.
   Status run_timed_records(size_t at, size_t end, std::span<CommandTime> times);
-  template <bool joined, typename Step>
+  // `recorded`: stretches are replayed where they may; they are not steps.
+  template <bool joined, bool recorded = false, typename Step>
   Status run_records(size_t at, size_t end, Step&& step);
   Status run_streams();
   Status run_on_stream(size_t command);
@@ -191,6 +207,19 @@ class CommandList {
   Status execute_aim(const Record& record);
   Status execute_update(const Record& record);
   Status execute_join(const Record& record);
+  // copy(to, from, bytes) by rows of the pieces, until one fails.
+  template <typename Copy>
+  Status copy_pieces(const Record& record, Copy&& copy);
+  bool stays_on_device(const Record& copy) const {
+    return copy.kind == Kind::copy && (copy.jump == stays || on_device_[copy.index]);
+  }
+  // Of stretches: recorded.cc.
+  void find_stretches();
+  std::vector<bool> jump_targets() const;
+  bool is_recordable(const Record& record) const;
+  bool issue(const Stretch& stretch);
+  bool issue(const Record& record, heddle_hal_stream* stream);
+  bool replayed(const Record& first, size_t* next);
   Status execute_host(const Record& record);
   Status execute_host_apart(const Record& record);
   // What lies at `data`, after all that was launched before.
@@ -223,6 +252,11 @@ class CommandList {
   std::vector<JoinRecord> joins_;
   std::vector<LoopRecord> loops_;
   std::vector<uint32_t> targets_;
+  Recordings recordings_;
+  std::vector<Stretch> stretches_;
+  std::vector<bool> on_device_;  // by buffer: set_base()
+  bool stretches_are_found_ = false, branches_are_made_ = false;
+  std::unique_ptr<Branches> branches_;  // null: none
   std::vector<int64_t> dims_;
   std::vector<heddle_hal_access> accesses_;  // of launches
   std::unique_ptr<StreamSet> streams_;       // null: all in order
@@ -231,5 +265,22 @@ class CommandList {
   // Of a program with spaces: the device may still write the host's memory, or read it.
   bool writes_host_ = true, reads_host_ = true;
 };
+
+template <typename Copy>
+Status CommandList::copy_pieces(const Record& record, Copy&& copy) {
+  const JoinRecord& join = joins_[record.index];
+  void* const* slots = record.launch.buffers;
+  const size_t pieces = join.row_bytes.size();
+  if (join.stride_bytes == 0) return {};
+  auto* to = static_cast<char*>(slots[pieces]);
+  for (size_t p = 0; p < pieces; ++p) {
+    const int64_t bytes = join.row_bytes[p];
+    const auto* from = static_cast<const char*>(slots[p]);
+    for (int64_t row = 0; row < join.rows && bytes > 0; ++row)
+      HEDDLE_RETURN_IF_ERROR(copy(to + row * join.stride_bytes, from + row * bytes, bytes));
+    to += bytes;
+  }
+  return {};
+}
 
 }  // namespace heddle::runtime

@@ -112,6 +112,8 @@ Status CommandList::copy_bytes(const Record& record, bool on_host, void* to, con
 // The device takes the host's bytes when it is told to, so they must be there.
 Status CommandList::execute_copy(const Record& record) {
   void* const* slots = record.launch.buffers;
+  if (stays_on_device(record))
+    return copy_bytes(record, /*on_host=*/false, slots[1], slots[0], record.launch.tasks);
   if (record.jump == to_device) HEDDLE_RETURN_IF_ERROR(settle(record, /*writes_only=*/true));
   HEDDLE_RETURN_IF_ERROR(
       copy_bytes(record, record.kind == Kind::host_copy, slots[1], slots[0], record.launch.tasks));
@@ -231,20 +233,9 @@ Status CommandList::execute_update(const Record& record) {
 }
 
 Status CommandList::execute_join(const Record& record) {
-  const JoinRecord& join = joins_[record.index];
-  void* const* slots = record.launch.buffers;
-  const size_t pieces = join.row_bytes.size();
-  if (join.stride_bytes == 0) return {};
-  auto* to = static_cast<char*>(slots[pieces]);
-  for (size_t p = 0; p < pieces; ++p) {
-    const int64_t bytes = join.row_bytes[p];
-    const auto* from = static_cast<const char*>(slots[p]);
-    for (int64_t row = 0; row < join.rows && bytes > 0; ++row)
-      HEDDLE_RETURN_IF_ERROR(copy_bytes(record, join.on_host, to + row * join.stride_bytes,
-                                        from + row * bytes, bytes));
-    to += bytes;
-  }
-  return {};
+  return copy_pieces(record, [&](void* to, const void* from, int64_t bytes) {
+    return copy_bytes(record, joins_[record.index].on_host, to, from, bytes);
+  });
 }
 
 Status CommandList::execute(const Record& record, size_t* next) {
@@ -302,7 +293,7 @@ Status CommandList::execute(const Record& record, size_t* next) {
   return {};
 }
 
-template <bool joined, typename Step>
+template <bool joined, bool recorded, typename Step>
 Status CommandList::run_records(size_t at, size_t end, Step&& step) {
   const heddle_hal& hal = device_.hal();
   const auto launch = hal.launch;
@@ -313,6 +304,8 @@ Status CommandList::run_records(size_t at, size_t end, Step&& step) {
     if constexpr (requires { step.before(record); }) step.before(record);
     if (__builtin_expect(cancellation_ != nullptr && cancellation_->is_asked(), 0))
       return failed(record, cancelled_error("cancelled").value());
+    if constexpr (recorded)
+      if (record.stretch > 0 && replayed(record, &at)) continue;
     if (__builtin_expect(record.kind == Kind::launch, 1)) {
       const heddle_hal_launch* work = &record.launch;
       if (joined && record.together > 0) {
@@ -333,7 +326,9 @@ Status CommandList::run_records(size_t at, size_t end, Step&& step) {
 
 Status CommandList::run() {
   if (streams_) return run_streams();
-  return run_records<true>(0, records_.size(), [](const Record&) {});
+  const auto nothing = [](const Record&) {};
+  if (is_recorded()) return run_records<true, true>(0, records_.size(), nothing);
+  return run_records<true>(0, records_.size(), nothing);
 }
 
 Status CommandList::wait_for_all(const Record& record) {
@@ -360,11 +355,13 @@ Status CommandList::run_on_stream(size_t command) {
       if (hal.launch_on(hal.device, stream, &record.launch) != 0)
         return failed(record, device_.last_error("cannot launch").value());
     } else if (record.kind == Kind::copy) {
-      if (record.jump == to_device) HEDDLE_RETURN_IF_ERROR(settle(record, /*writes_only=*/true));
+      const bool crosses = !stays_on_device(record);
+      if (crosses && record.jump == to_device)
+        HEDDLE_RETURN_IF_ERROR(settle(record, /*writes_only=*/true));
       if (hal.copy_on(hal.device, stream, slots[1], slots[0], record.launch.tasks) != 0)
         return failed(record, device_.last_error("cannot copy").value());
-      reads_host_ = reads_host_ || record.jump == to_device;
-      writes_host_ = writes_host_ || record.jump == to_host;
+      reads_host_ = reads_host_ || (crosses && record.jump == to_device);
+      writes_host_ = writes_host_ || (crosses && record.jump == to_host);
     } else {  // the host looks at what was computed
       HEDDLE_RETURN_IF_ERROR(wait_for_all(record));
       HEDDLE_RETURN_IF_ERROR(execute(record, &next));

@@ -60,9 +60,14 @@ struct Context::State {
   Status check_bound() const;
   Status check_overlaps() const;
   Result<char*> usable(Binding& binding);
+  // Whether a program with spaces finds the caller's memory of the device in the host's place.
+  bool lies_on_device(const Binding& binding) const {
+    return program().own_memory && binding.on_device && !binding.used_by_host;
+  }
   Status copy_all(const std::vector<Move>& moves, heddle_hal_stream* stream);
   Status wait_for_all();
-  Status run_commands();
+  Status run_commands(bool waits);
+  Status run(bool waits);
   Status use_streams();
   void reset_streams();
 
@@ -107,7 +112,12 @@ Result<std::unique_ptr<Context>> Executable::make_context(
   return context;
 }
 
+// A recorded run leaves the host hardly anything to do; on streams it would issue every command.
 Status Context::State::use_streams() {
+  if (!pooled && list.is_recorded()) {
+    list.drop_streams();
+    return {};
+  }
   if (executable->device_.streams() == nullptr || list.streams() != nullptr || one_stream)
     return {};
   HEDDLE_ASSIGN_OR_RETURN(std::optional<StreamSet> streams,
@@ -343,7 +353,7 @@ Status Context::State::prepare_outputs() {
       after.push_back({outputs[i].memory, base, outputs[i].bytes, outputs[i].on_device});
     for (BufferId buffer : buffers_of_output[i]) {
       bases[buffer.index()] = base;
-      list.set_base(buffer, base);
+      list.set_base(buffer, base, lies_on_device(outputs[i]));
     }
   }
   return {};
@@ -353,18 +363,20 @@ Status Context::State::prepare_input(size_t i) {
   Binding& input = inputs[i];
   const BufferId id = program().inputs[i].buffer;
   char* base = nullptr;
-  bool by_device = input.on_device;
+  bool by_device = input.on_device, on_device = lies_on_device(input);
   if (alias_of_input[i] >= 0) {
     // One memory: the output's. What the caller keeps elsewhere is copied in.
+    const Binding& output = outputs[static_cast<size_t>(alias_of_input[i])];
     base = bases[program().outputs[alias_of_input[i]].buffer.index()];
-    by_device = by_device || outputs[alias_of_input[i]].on_device;
+    by_device = by_device || output.on_device;
+    on_device = lies_on_device(output);
   } else {
     HEDDLE_ASSIGN_OR_RETURN(base, usable(input));
   }
   if (base != input.memory && input.bytes > 0)
     before.push_back({base, input.memory, input.bytes, by_device});
   bases[id.index()] = base;
-  list.set_base(id, base);
+  list.set_base(id, base, on_device);
   return {};
 }
 
@@ -393,7 +405,7 @@ Status Context::State::wait_for_all() {
   return device.hal().wait(device.hal().device) == 0 ? Status() : device.last_error("cannot wait");
 }
 
-Status Context::State::run_commands() {
+Status Context::State::run_commands(bool waits) {
   const StreamSet* streams = list.streams();
   HEDDLE_RETURN_IF_ERROR(copy_all(before, streams != nullptr ? streams->to_device() : nullptr));
   const bool timed = profile || trace::recording();
@@ -413,32 +425,35 @@ Status Context::State::run_commands() {
   }
   if (streams != nullptr) HEDDLE_RETURN_IF_ERROR(wait_for_all());
   HEDDLE_RETURN_IF_ERROR(copy_all(after, streams != nullptr ? streams->to_host() : nullptr));
-  HEDDLE_RETURN_IF_ERROR(wait_for_all());
+  if (waits || pooled || streams != nullptr) HEDDLE_RETURN_IF_ERROR(wait_for_all());
   if (pooled) pooled->end_run();
   return {};
 }
 
-Status Context::run() {
+Status Context::State::run(bool waits) {
   trace::Span span("run");
-  State& state = *state_;
   std::unique_lock<std::timed_mutex> turn;
-  if (state.executable->states_ && !state.executable->states_->take_turn(turn, *state.cancellation))
+  if (executable->states_ && !executable->states_->take_turn(turn, *cancellation))
     return cancelled_error("cancelled");
-  HEDDLE_RETURN_IF_ERROR(state.executable->run_once());
-  if (state.dirty) HEDDLE_RETURN_IF_ERROR(state.prepare());
-  HEDDLE_RETURN_IF_ERROR(state.use_streams());
-  const heddle_hal& hal = state.executable->device_.hal();
+  HEDDLE_RETURN_IF_ERROR(executable->run_once());
+  if (dirty) HEDDLE_RETURN_IF_ERROR(prepare());
+  HEDDLE_RETURN_IF_ERROR(use_streams());
+  const heddle_hal& hal = executable->device_.hal();
   const bool spin =
-      state.list.has_parallel() && heddle_hal_has(&hal, begin_run) && heddle_hal_has(&hal, end_run);
+      list.has_parallel() && heddle_hal_has(&hal, begin_run) && heddle_hal_has(&hal, end_run);
   if (spin) hal.begin_run(hal.device);
-  Status status = state.run_commands();
+  Status status = run_commands(waits || executable->states_);
   // What was asked for before the error must not touch the caller's memory later.
-  if (!status) (void)state.wait_for_all();
-  if (!status && whose(status.error().kind) == ErrorKind::machine) state.reset_streams();
+  if (!status) (void)wait_for_all();
+  if (!status && whose(status.error().kind) == ErrorKind::machine) reset_streams();
   if (spin) hal.end_run(hal.device);
-  if (!status && status.error().kind == ErrorKind::cancelled) state.cancellation->take();
+  if (!status && status.error().kind == ErrorKind::cancelled) cancellation->take();
   return status;
 }
+
+Status Context::run() { return state_->run(/*waits=*/true); }
+Status Context::start() { return state_->run(/*waits=*/false); }
+Status Context::wait() { return state_->wait_for_all(); }
 
 void Context::cancel() { state_->cancellation->ask(); }
 

@@ -1,8 +1,13 @@
 #include "runtime/cuda_device.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -14,6 +19,8 @@ namespace {
 constexpr int kDynamicScratch = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 constexpr unsigned kOwnStream = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned kUntimed = 2;    // CU_EVENT_DISABLE_TIMING
+constexpr int kThisThread = 1;      // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+constexpr int kFewArguments = 64;   // of a launch, without an allocation
 
 thread_local std::string last_error_text;
 
@@ -38,6 +45,46 @@ CudaDriver::Address address(const void* pointer) {
   return reinterpret_cast<CudaDriver::Address>(pointer);
 }
 
+bool graphs_are_off() {
+  const char* value = std::getenv("HEDDLE_GPU_GRAPHS");
+  return value != nullptr && std::string_view(value) == "0";
+}
+
+// The driver refuses to wait for a whole context while one of its streams is being captured. Waits
+// go side by side; a capture waits for those under way, and holds up those that come.
+class Turns {
+ public:
+  template <typename Wait>
+  auto wait(Wait&& function) {
+    std::shared_lock<std::shared_mutex> turn;
+    {
+      const std::lock_guard lock(gate_);
+      turn = std::shared_lock(waits_);
+    }
+    return function();
+  }
+  void begin_capture() {
+    gate_.lock();
+    waits_.lock();
+  }
+  void end_capture() {
+    waits_.unlock();
+    gate_.unlock();
+  }
+
+ private:
+  std::mutex gate_;
+  std::shared_mutex waits_;
+};
+
+// What this thread records, and on which device: a stream of its own takes the place of the
+// device's, which other threads use.
+struct Capture {
+  const void* device = nullptr;
+  CudaDriver::Handle stream = nullptr;
+};
+thread_local Capture capture;
+
 }  // namespace
 
 struct CudaDevice::State {
@@ -45,16 +92,22 @@ struct CudaDevice::State {
   CudaDeviceInfo info;
   CudaDriver::Device number = 0;
   CudaDriver::Handle context = nullptr, stream = nullptr, begin = nullptr, end = nullptr;
+  Turns turns;
   std::string name;
   heddle_hal hal{};
 
   static State& of(void* device) { return *static_cast<State*>(device); }
 
-  // The context belongs to the calling thread from here on.
   int check(const char* what, CudaDriver::Code code) const {
     return code == 0 ? 0 : fail(fmt::format("cuda: {}: {}", what, driver->text(code)));
   }
-  int enter() const { return check("context", driver->set_context(context)); }
+  // The context belongs to the calling thread from here on. Others may have changed it, so the
+  // driver is asked, which is quicker than to set it.
+  int enter() const {
+    CudaDriver::Handle current = nullptr;
+    if (driver->current_context(&current) == 0 && current == context) return 0;
+    return check("context", driver->set_context(context));
+  }
 
   static int allocate(void* device, int64_t bytes, void** memory) {
     State& s = of(device);
@@ -71,7 +124,10 @@ struct CudaDevice::State {
     State& s = of(device);
     if (s.enter() == 0) s.driver->release(address(memory));
   }
-  CudaDriver::Handle chosen(heddle_hal_stream* one) const { return one == nullptr ? stream : one; }
+  CudaDriver::Handle chosen(heddle_hal_stream* one) const {
+    if (one != nullptr) return one;
+    return capture.device == this ? capture.stream : stream;
+  }
   // Host and device share one space of addresses: the driver knows which is which.
   static int copy_on(void* device, heddle_hal_stream* stream, void* to, const void* from,
                      int64_t bytes) {
@@ -129,21 +185,62 @@ struct CudaDevice::State {
     const Function& function = *static_cast<const Function*>(launch->function);
     if (launch->tasks <= 0) return 0;
     if (s.enter()) return 1;
-    std::vector<void*> arguments;
-    for (int i = 0; i < function.launch.buffers; ++i)
-      arguments.push_back(const_cast<void**>(launch->buffers + i));
-    for (int i = 0; i < function.launch.dims; ++i)
-      arguments.push_back(const_cast<int64_t*>(launch->dims + i));
+    const auto buffers = static_cast<size_t>(function.launch.buffers);
+    const size_t count = buffers + static_cast<size_t>(function.launch.dims);
+    void* few[kFewArguments];
+    std::vector<void*> many(count > kFewArguments ? count : 0);
+    void** const arguments = many.empty() ? few : many.data();
+    for (size_t i = 0; i < count; ++i)
+      arguments[i] = i < buffers ? static_cast<void*>(const_cast<void**>(launch->buffers + i))
+                                 : const_cast<int64_t*>(launch->dims + (i - buffers));
     return s.check(function.launch.name.c_str(),
                    s.driver->launch(function.handle, static_cast<unsigned>(launch->tasks), 1, 1,
                                     static_cast<unsigned>(function.launch.threads), 1, 1,
                                     static_cast<unsigned>(function.launch.scratch_bytes),
-                                    s.chosen(stream), arguments.data(), nullptr));
+                                    s.chosen(stream), arguments, nullptr));
   }
   static int wait(void* device) {
     State& s = of(device);
+    if (capture.device == device) return fail("cuda: wait: not while launches are recorded");
     if (s.enter()) return 1;
-    return s.check("wait", s.driver->wait_all());
+    return s.turns.wait([&] { return s.check("wait", s.driver->wait_all()); });
+  }
+
+  static int begin_recording(void* device) {
+    State& s = of(device);
+    if (capture.device != nullptr) return fail("cuda: record: this thread records already");
+    CudaDriver::Handle stream = nullptr;
+    if (s.enter() || s.check("record", s.driver->create_stream(&stream, kOwnStream))) return 1;
+    s.turns.begin_capture();
+    if (s.check("record", s.driver->begin_capture(stream, kThisThread))) {
+      s.turns.end_capture();
+      s.driver->destroy_stream(stream);
+      return 1;
+    }
+    capture = {device, stream};
+    return 0;
+  }
+  static int end_recording(void* device, heddle_hal_recording** recording) {
+    State& s = of(device);
+    if (capture.device != device) return fail("cuda: record: this thread records nothing");
+    const CudaDriver::Handle stream = std::exchange(capture, {}).stream;
+    CudaDriver::Handle graph = nullptr, executable = nullptr;
+    int failed = s.check("record", s.driver->end_capture(stream, &graph));
+    s.turns.end_capture();
+    s.driver->destroy_stream(stream);
+    if (!failed && graph == nullptr) failed = fail("cuda: record: nothing was recorded");
+    if (!failed) failed = s.check("record", s.driver->instantiate(&executable, graph, 0));
+    if (graph != nullptr) s.driver->destroy_graph(graph);
+    if (!failed) *recording = static_cast<heddle_hal_recording*>(executable);
+    return failed;
+  }
+  static int replay(void* device, heddle_hal_recording* recording) {
+    State& s = of(device);
+    return s.enter() || s.check("replay", s.driver->launch_graph(recording, s.stream));
+  }
+  static void destroy_recording(void* device, heddle_hal_recording* recording) {
+    State& s = of(device);
+    if (recording != nullptr && s.enter() == 0) s.driver->destroy_executable(recording);
   }
 
   // Priorities of the driver: a smaller number goes first, 0 is least.
@@ -222,6 +319,11 @@ struct CudaDevice::State {
     hal.wait_for = &State::wait_for;
     hal.is_done = &State::is_done;
     hal.call_on = &State::call_on;
+    if (!driver->has_graphs() || graphs_are_off()) return &hal;
+    hal.begin_recording = &State::begin_recording;
+    hal.end_recording = &State::end_recording;
+    hal.replay = &State::replay;
+    hal.destroy_recording = &State::destroy_recording;
     return &hal;
   }
 };

@@ -42,6 +42,7 @@ Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string& na
       {"cuDevicePrimaryCtxRetain", reinterpret_cast<void**>(&d.retain_context)},
       {"cuDevicePrimaryCtxRelease_v2", reinterpret_cast<void**>(&d.release_context)},
       {"cuCtxSetCurrent", reinterpret_cast<void**>(&d.set_context)},
+      {"cuCtxGetCurrent", reinterpret_cast<void**>(&d.current_context)},
       {"cuMemAlloc_v2", reinterpret_cast<void**>(&d.allocate)},
       {"cuMemFree_v2", reinterpret_cast<void**>(&d.release)},
       {"cuMemcpyAsync", reinterpret_cast<void**>(&d.copy_async)},
@@ -71,6 +72,15 @@ Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string& na
       return error_of(ErrorKind::device, "cuda: {} has no {}: update the driver", library,
                       symbol.name);
   }
+  const Symbol optional[] = {
+      {"cuStreamBeginCapture_v2", reinterpret_cast<void**>(&d.begin_capture)},
+      {"cuStreamEndCapture", reinterpret_cast<void**>(&d.end_capture)},
+      {"cuGraphInstantiateWithFlags", reinterpret_cast<void**>(&d.instantiate)},
+      {"cuGraphLaunch", reinterpret_cast<void**>(&d.launch_graph)},
+      {"cuGraphDestroy", reinterpret_cast<void**>(&d.destroy_graph)},
+      {"cuGraphExecDestroy", reinterpret_cast<void**>(&d.destroy_executable)},
+  };
+  for (const Symbol& symbol : optional) *symbol.place = ::dlsym(handle, symbol.name);
   if (Code code = d.init(0))
     return error_of(ErrorKind::device, "cuda: {}: {}", library, d.text(code));
   return driver;

@@ -16,7 +16,7 @@ struct CudaDriver {
   static constexpr Code kNotReady = 600;
   using Device = int;
   using Address = unsigned long long;
-  using Handle = void*;  // context, module, function, stream, event
+  using Handle = void*;  // context, module, function, stream, event, graph
 
   Code (*init)(unsigned) = nullptr;
   Code (*driver_version)(int*) = nullptr;
@@ -29,6 +29,7 @@ struct CudaDriver {
   Code (*retain_context)(Handle*, Device) = nullptr;
   Code (*release_context)(Device) = nullptr;
   Code (*set_context)(Handle) = nullptr;
+  Code (*current_context)(Handle*) = nullptr;
   Code (*allocate)(Address*, size_t) = nullptr;
   Code (*release)(Address) = nullptr;
   Code (*copy_async)(Address, Address, size_t, Handle) = nullptr;
@@ -52,6 +53,18 @@ struct CudaDriver {
   Code (*wait_event)(Handle) = nullptr;
   Code (*query_event)(Handle) = nullptr;  // kNotReady
   Code (*elapsed_ms)(float*, Handle, Handle) = nullptr;
+
+  // All or none: null where the driver is older than CUDA 11.4.
+  Code (*begin_capture)(Handle stream, int mode) = nullptr;
+  Code (*end_capture)(Handle stream, Handle* graph) = nullptr;
+  Code (*instantiate)(Handle* executable, Handle graph, unsigned long long flags) = nullptr;
+  Code (*launch_graph)(Handle executable, Handle stream) = nullptr;
+  Code (*destroy_graph)(Handle graph) = nullptr;
+  Code (*destroy_executable)(Handle executable) = nullptr;
+  bool has_graphs() const {
+    return begin_capture && end_capture && instantiate && launch_graph && destroy_graph &&
+           destroy_executable;
+  }
 
   // Opened and initialised once a process. `named`: another file than $HEDDLE_CUDA_DRIVER, or
   // libcuda.so.1. Error (of the machine): why there is none.

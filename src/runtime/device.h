@@ -25,6 +25,11 @@ class Device {
   const heddle_hal& hal() const { return *hal_; }
   // Whether memory must be copied for the host to read it (hal.h).
   bool has_own_memory() const { return heddle_hal_has(hal_, own_memory); }
+  // Whether it keeps launches and runs them again.
+  bool has_recordings() const {
+    return heddle_hal_has(hal_, begin_recording) && heddle_hal_has(hal_, end_recording) &&
+           heddle_hal_has(hal_, replay) && heddle_hal_has(hal_, destroy_recording);
+  }
   // Shared by all copies; null where the device has no streams.
   StreamManager* streams() const;
   EventManager* events() const;

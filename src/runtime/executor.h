@@ -120,6 +120,11 @@ class Context {
   // Errors: a port that is not bound, overlapping memory, host functions; cancelled. States are
   // then somewhere on the way of that run.
   Status run();
+  // run() that need not wait for what it has put on the device's own stream: until wait() has
+  // returned, or a copy behind it on that stream, bound memory is not the caller's. Another run may
+  // be started meanwhile.
+  Status start();
+  Status wait();
   // What a run has left in the hidden output `number`: counted from the first hidden one.
   const void* hidden_output(size_t number) const;
   // From any thread, also while it runs: the run under way ends before its next command, or, where

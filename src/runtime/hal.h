@@ -18,9 +18,10 @@ extern "C" {
 
 #define HEDDLE_HAL_VERSION 1
 
-typedef struct heddle_hal_program heddle_hal_program;  // loaded code
-typedef struct heddle_hal_stream heddle_hal_stream;    // launches and copies in order
-typedef struct heddle_hal_event heddle_hal_event;      // a point in a stream
+typedef struct heddle_hal_program heddle_hal_program;      // loaded code
+typedef struct heddle_hal_stream heddle_hal_stream;        // launches and copies in order
+typedef struct heddle_hal_event heddle_hal_event;          // a point in a stream
+typedef struct heddle_hal_recording heddle_hal_recording;  // launches and copies, to be run again
 
 // What a launch does with one of its buffers: for devices that check it.
 typedef struct heddle_hal_access {
@@ -98,6 +99,24 @@ typedef struct heddle_hal {
   // that failed.
   int (*call_on)(void* device, heddle_hal_stream* stream, void (*function)(void* argument),
                  void* argument);
+
+  // Optional, all or none: recordings. From begin_recording() to end_recording(), both of one
+  // thread, what this thread puts on the device's own stream is kept and does not run: launches,
+  // and copies within the device. Other threads go on as ever. So it is with a stream, which
+  // nobody else uses, from where it waits for an event that was recorded so; before the end the
+  // device's own stream waits for an event behind all that was put there, and a replay need not
+  // keep more order than these events do. Meanwhile this thread asks the device for nothing else;
+  // to wait on the host, and to begin another recording, are errors.
+  int (*begin_recording)(void* device);
+  // Ends it, whatever went wrong meanwhile. Nonzero, and no recording: something that was put there
+  // cannot be recorded; what was asked for meanwhile has then not run and never will.
+  int (*end_recording)(void* device, heddle_hal_recording** recording);
+  // Puts all of it on the device's own stream, in its order, with the arguments that it was
+  // recorded with (addresses and dims, not what lies there). As often as wanted, from any thread.
+  // The functions that it launches stay loaded meanwhile.
+  int (*replay)(void* device, heddle_hal_recording* recording);
+  // May still be running: what was asked for runs to its end.
+  void (*destroy_recording)(void* device, heddle_hal_recording* recording);
 } heddle_hal;
 
 // Whether a device has a member: it lies inside its struct and is not null.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "hal.h"
@@ -35,6 +36,7 @@ class HalConformance {
     if (heddle_hal_has(&hal_, create_stream)) streams();
     if (heddle_hal_has(&hal_, create_stream)) again();
     if (heddle_hal_has(&hal_, call_on)) calls();
+    if (heddle_hal_has(&hal_, begin_recording)) recordings();
     return wrong_;
   }
 
@@ -63,6 +65,10 @@ class HalConformance {
                         heddle_hal_has(&hal_, destroy_event) + heddle_hal_has(&hal_, record) +
                         heddle_hal_has(&hal_, wait_for) + heddle_hal_has(&hal_, is_done);
     if (complete) want(streams == 0 || streams == 9, "stream functions: all or none");
+    const int recordings = heddle_hal_has(&hal_, begin_recording) +
+                           heddle_hal_has(&hal_, end_recording) + heddle_hal_has(&hal_, replay) +
+                           heddle_hal_has(&hal_, destroy_recording);
+    if (complete) want(recordings == 0 || recordings == 4, "functions of recordings: all or none");
     if (complete && streams != 9)
       want(!heddle_hal_has(&hal_, call_on), "call_on comes with the stream functions");
     return complete;
@@ -316,6 +322,90 @@ class HalConformance {
       want(calls.came == std::vector<int>{0, 1, 2}, "calls of a stream come in order");
     }
     destroy(two);
+  }
+
+  // y = factor * x, z = y: kept while this thread records, and run by every replay.
+  void recordings() {
+    const Loaded loaded = load();
+    const int64_t tasks = 4, elems = tasks * kernel_.elems_per_task;
+    float *x = block(elems), *y = block(elems), *z = block(elems);
+    if (loaded.function != nullptr && x != nullptr && y != nullptr && z != nullptr) {
+      record(loaded.function, tasks, x, y, z);
+      if (heddle_hal_has(&hal_, create_stream)) branch(loaded.function, tasks, x, y, z);
+    }
+    for (float* memory : {x, y, z}) release(memory, elems);
+    if (loaded.program != nullptr) hal_.unload(hal_.device, loaded.program);
+  }
+  void record(const void* function, int64_t tasks, float* x, float* y, float* z) {
+    const int64_t elems = tasks * kernel_.elems_per_task;
+    const std::vector<float> none(static_cast<size_t>(elems), 0);
+    ok(hal_.copy(hal_.device, y, none.data(), elems * 4), "copy");
+    ok(hal_.copy(hal_.device, z, none.data(), elems * 4), "copy");
+    ok(hal_.wait(hal_.device), "wait");
+    if (!ok(hal_.begin_recording(hal_.device), "begin_recording")) return;
+    launch(nullptr, function, x, y, tasks, false);
+    ok(hal_.copy(hal_.device, z, y, elems * 4), "copy on the device, recorded");
+    want(hal_.begin_recording(hal_.device) != 0, "a thread makes one recording at a time");
+    // Meanwhile others launch and wait; a wait may last until the recording is made.
+    const std::vector<float> others = numbers(elems, 2);
+    std::vector<float> theirs(others.size());
+    std::thread other([&] {
+      if (hal_.copy(hal_.device, x, others.data(), elems * 4) == 0 &&
+          hal_.copy(hal_.device, theirs.data(), x, elems * 4) == 0)
+        hal_.wait(hal_.device);
+    });
+    heddle_hal_recording* recording = nullptr;
+    const bool ended = ok(hal_.end_recording(hal_.device, &recording), "end_recording");
+    other.join();
+    want(theirs == others, "other threads go on while one records");
+    want(read(z, elems) == none, "what is recorded does not run");
+    if (!ended) return;
+    for (const float first : {3.0f, 4.0f}) {
+      const std::vector<float> values = numbers(elems, first);
+      ok(hal_.copy(hal_.device, x, values.data(), elems * 4), "copy");
+      ok(hal_.replay(hal_.device, recording), "replay");
+      want(read(z, elems) == scaled(values, 1), "a replay runs all of it, in order");
+    }
+    ok(hal_.replay(hal_.device, recording), "replay");
+    hal_.destroy_recording(hal_.device, recording);
+    ok(hal_.wait(hal_.device), "wait");
+    spoil(function, tasks, x, y);
+  }
+  // y = factor * x on the device's own stream, and z of y on another one behind it.
+  void branch(const void* function, int64_t tasks, float* x, float* y, float* z) {
+    const int64_t elems = tasks * kernel_.elems_per_task;
+    const Two two = make_two();
+    heddle_hal_event* joined = nullptr;
+    if (two.made && ok(hal_.create_event(hal_.device, &joined), "create_event") &&
+        ok(hal_.begin_recording(hal_.device), "begin_recording")) {
+      launch(nullptr, function, x, y, tasks, false);
+      ok(hal_.record(hal_.device, nullptr, two.event), "record, recorded");
+      ok(hal_.wait_for(hal_.device, two.streams[0], two.event), "wait_for, recorded");
+      launch(two.streams[0], function, y, z, tasks, false);
+      ok(hal_.record(hal_.device, two.streams[0], joined), "record, recorded");
+      ok(hal_.wait_for(hal_.device, nullptr, joined), "wait_for, recorded");
+      heddle_hal_recording* recording = nullptr;
+      if (ok(hal_.end_recording(hal_.device, &recording), "end_recording")) {
+        const std::vector<float> values = numbers(elems, 5);
+        ok(hal_.copy(hal_.device, x, values.data(), elems * 4), "copy");
+        ok(hal_.replay(hal_.device, recording), "replay");
+        want(read(z, elems) == scaled(values, 2), "streams that wait for a recording are in it");
+        hal_.destroy_recording(hal_.device, recording);
+      }
+    }
+    if (joined != nullptr) hal_.destroy_event(hal_.device, joined);
+    destroy(two);
+  }
+  // A wait would have nothing to wait for, and an end belongs to a beginning.
+  void spoil(const void* function, int64_t tasks, float* x, float* y) {
+    if (!ok(hal_.begin_recording(hal_.device), "begin_recording")) return;
+    launch(nullptr, function, x, y, tasks, false);
+    want(hal_.wait(hal_.device) != 0, "a thread that records cannot wait");
+    heddle_hal_recording* recording = nullptr;
+    if (hal_.end_recording(hal_.device, &recording) == 0)
+      hal_.destroy_recording(hal_.device, recording);
+    want(hal_.end_recording(hal_.device, &recording) != 0, "an end has a beginning");
+    ok(hal_.wait(hal_.device), "wait after a recording");
   }
 
   const heddle_hal& hal_;

@@ -135,6 +135,27 @@ TEST_F(DeviceMemory, NothingCrossesTheLink) {
   EXPECT_EQ(z, y);
 }
 
+// From the third run on a run is one call of the driver; other arrays begin anew.
+TEST_F(DeviceMemory, RunsOfTheSameArraysAreReplayed) {
+  ASSERT_NO_FATAL_FAILURE(compile(kNorm));
+  std::vector<float> x = counted(240);
+  const OnGpu dx(x), dw(counted(40)), dy(std::vector<float>(240)), dz(std::vector<float>(240));
+  ok(heddle_context_bind_device_input(context_, 0, dx.data()));
+  ok(heddle_context_bind_device_input(context_, 1, dw.data()));
+  const std::vector<std::pair<int, int>> want = {{1, 0}, {1, 1}, {0, 1}, {0, 1}};
+  for (const OnGpu* out : {&dy, &dz}) {
+    ok(heddle_context_bind_device_output(context_, 0, out->data()));
+    for (const auto& [calls, replays] : want) {
+      const int64_t calls_before = host_gpu_calls(), replays_before = host_gpu_replays();
+      EXPECT_EQ(crossed_by_run(), 0);
+      EXPECT_EQ(host_gpu_calls() - calls_before, calls);
+      EXPECT_EQ(host_gpu_replays() - replays_before, replays);
+    }
+  }
+  EXPECT_EQ(dy.values(), dz.values());
+  EXPECT_FLOAT_EQ(dy.values()[1], x[1] / 820 * 2);  // a row's sum, and the weight
+}
+
 // The host sorts, and hands an input and a constant on.
 TEST_F(DeviceMemory, TheHostGetsCopiesOfWhatItNeeds) {
   ASSERT_NO_FATAL_FAILURE(compile(R"(HloModule sorted

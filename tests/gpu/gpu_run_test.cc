@@ -2,6 +2,7 @@
 // by NVRTC, launched through the HAL, compared with the reference interpreter. Skipped with a
 // reason where there is no GPU; `pending` lists the rows that no GPU has confirmed yet.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include "hlo/text.h"
 #include "program/gpu_code.h"
 #include "runtime/cuda_device.h"
+#include "runtime/hal_conformance.h"
 #include "runtime/stream_manager.h"
 #include "target/target.h"
 
@@ -102,7 +104,30 @@ TEST_P(GpuRun, EqualsTheInterpreter) {
   }
 }
 
-// Streams, events and calls back of the HAL, with copies: as hal_conformance, which needs a kernel.
+// All that the HAL promises, recordings of launches included.
+TEST(GpuRunHal, Conforms) {
+  const Gpu gpu = open_gpu();
+  if (!gpu.device) GTEST_SKIP() << gpu.reason;
+  auto cubin = gpu.nvrtc->compile(
+      R"(extern "C" __global__ void twice_p0(const float* x, float* y, long long n) {
+  const long long i = blockIdx.x * 32LL + threadIdx.x;
+  if (i < n) y[i] = 2 * x[i];
+}
+)",
+      emit::cuda::architecture(gpu.target));
+  ASSERT_TRUE(cubin) << cubin.error().message;
+  const program::GpuCode code{gpu.target.name, {{"twice_p0", 1, 32, 0, 2, 1}}, cubin->code};
+  const heddle_hal& hal = gpu.device->device().hal();
+  runtime::HalConformance all(&hal, {program::encode_gpu_code(code), "twice_p0", 2, 32});
+  const std::vector<std::string> wrong = all.check();
+  EXPECT_THAT(wrong, ::testing::IsEmpty());
+  if (!wrong.empty()) return;
+  fmt::print("confirmed hal on {}\n", gpu.device->info().name);
+  if (gpu.device->device().has_recordings())
+    fmt::print("confirmed hal-recordings on {}\n", gpu.device->info().name);
+}
+
+// Streams, events and calls back of the HAL, with copies.
 TEST(GpuRunStreams, CopiesAreOrderedByEventsAndCallsCome) {
   const Gpu gpu = open_gpu();
   // No driver or no GPU on this machine: tests/gpu/pending lists what waits for one.

@@ -7,8 +7,10 @@ extern "C" {
 /* Bytes that crossed between the host and the device so far; bytes copied within the device. */
 long long host_gpu_crossed(void);
 long long host_gpu_copied(void);
-long long host_gpu_launches(void);
-long long host_gpu_live(void); /* allocations, modules, streams and events not given back */
+long long host_gpu_launches(void); /* those of graphs, too */
+long long host_gpu_calls(void);    /* of cuLaunchKernel */
+long long host_gpu_replays(void);  /* of cuGraphLaunch */
+long long host_gpu_live(void); /* allocations, modules, streams, events and graphs not given back */
 #ifdef __cplusplus
 }
 #endif
