@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "hlo/verify.h"
+#include "import/hlo_proto.h"
 #include "import/onnx.h"
 #include "import/stablehlo.h"
 
@@ -29,6 +30,8 @@ Result<import::Imported> read(std::string_view bytes) {
       return import::import_onnx_bytes(bytes, {}, options);
     case import::Format::hlo_text:
       return import::import_hlo_text(bytes, options);
+    case import::Format::hlo_proto:
+      return import::import_hlo_proto(bytes, nullptr, options);
     default:
       return import::import_stablehlo_bytes(bytes, options);
   }
