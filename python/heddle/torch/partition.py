@@ -11,7 +11,7 @@ import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from . import explanation
+from . import around, explanation
 from .extents import is_number
 from .program import Part, lower_node, placeholder_value, values_of
 from .lower import Graph, Unsupported
@@ -88,16 +88,26 @@ def _static_names(gm: GraphModule, kind: str) -> set[str]:
 
 def compile_graph(gm: GraphModule, kind: str, options: dict[str, Any]) -> Callable[..., Any]:
     """A function of the graph's inputs that gives a list of its outputs."""
-    reasons = find_unsupported(gm)
     static = _static_names(gm, kind)
+    draws, checks = around.take_draws(gm), around.take_checks(gm)
+    reasons = find_unsupported(gm)
     operators = [n for n in gm.graph.nodes if n.op == "call_function"]
     record = explanation.Record(kind, len(operators), {
         str(node.target): (why, source_line(node)) for node, why in reasons.items()})
     explanation.add(record)
+    if reasons:
+        tell(reasons)
+    if not draws and not checks:
+        return _programs(gm, reasons, static, options, record)
+    whole = around.Around(gm, draws, checks, record)
+    whole.inside = _programs(gm, reasons, static, options, record)
+    return whole
+
+
+def _programs(gm: GraphModule, reasons: Mapping[Node, str], static: set[str],
+              options: dict[str, Any], record: explanation.Record) -> Callable[..., Any]:
     if not reasons:
-        part = Part(gm, static, options, record)
-        return part if operators else gm.forward
-    tell(reasons)
+        return Part(gm, static, options, record) if record.operators else gm.forward
     partitioner = CapabilityBasedPartitioner(gm, _Support(reasons),
                                              allows_single_node_partition=True)
     whole = partitioner.fuse_partitions(partitioner.propose_partitions())

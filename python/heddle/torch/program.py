@@ -13,7 +13,7 @@ import heddle
 
 from . import index_checks, memory_order
 from .extents import (Bindings, concrete, dense_order, is_number, meta_of, order_of, sizes,
-                      split)
+                      split, symbols_of)
 from .lower import TYPES, Graph, Unsupported, Value
 from .merges import Merges
 from .table import lower
@@ -196,6 +196,12 @@ class _Output:
         return torch.empty_strided(self.shape, self.strides, dtype=tensor.dtype).copy_(tensor)
 
 
+def _is_only_given_back(node: Node) -> bool:
+    """Whether nothing reads a tensor: tokens, which order effects, are not even tensors."""
+    return not node.users or (isinstance(node.meta.get("val"), torch.Tensor)
+                              and all(user.op == "output" for user in node.users))
+
+
 class Lowered:
     """A part for given sizes as text, and how tensors go in and out."""
     ARGUMENT = -1
@@ -211,7 +217,7 @@ class Lowered:
         for node in gm.graph.nodes:
             if node.op == "placeholder":
                 position += 1
-                if not node.users:
+                if _is_only_given_back(node):
                     continue
                 number = len(graph.inputs)
                 env[node] = placeholder_value(graph, node, bindings, gm)
@@ -301,17 +307,8 @@ class Part:
         self.static = [i for i, node in enumerate(inputs) if node.name in static and node.users]
         self.marks: list[tuple[int, int]] | None = None
         self.held: list[torch.Tensor] = []
-        # (position, dimension or None, expression)
-        self.symbolic: list[tuple[int, int | None, Expression]] = []
+        self.symbolic = symbols_of(inputs)
         self.merges, self.checks = Merges(), index_checks.find(gm.graph)
-        for i, node in enumerate(inputs):
-            value = node.meta.get("val")
-            if isinstance(value, (torch.SymInt, torch.SymFloat)):
-                self.symbolic.append((i, None, value.node.expr))
-            elif isinstance(value, torch.Tensor):
-                extents: Sequence[Any] = value.shape
-                self.symbolic += [(i, d, size.node.expr) for d, size in enumerate(extents)
-                                  if isinstance(size, torch.SymInt)]
         self.symbols = self._named_sizes()
 
     def _moved(self, args: Sequence[Any]) -> None:
