@@ -13,7 +13,8 @@ from torch._dynamo.backends.common import aot_autograd
 import heddle
 
 from . import (draws, ops_elementwise, ops_indexing, ops_linalg, ops_lu,  # noqa: F401 rows
-               ops_movement, ops_polynomials, ops_pools, ops_products, ops_reductions, ops_special)
+               ops_movement, ops_polynomials, ops_pools, ops_products, ops_qr, ops_reductions,
+               ops_special, ops_svd)
 from .partition import compile_graph
 from .table import find
 

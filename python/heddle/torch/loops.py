@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from .lower import Graph, Unsupported, Value, is_float, shape_text
 
 Step = Callable[[Graph, Value, list[Value]], list[Value]]
-# One step of a loop is a sweep over the matrix: of larger ones LAPACK, which works in blocks, is
-# more than five times as fast.
+# One step of a loop is a sweep over all matrices: of larger ones LAPACK, which works in blocks and
+# finishes one matrix after another, is more than five times as fast.
 MOST = 128
+MOST_ELEMENTS = 2 ** 17
 
 
 def loop(g: Graph, count: int, start: Sequence[Value], step: Step) -> list[Value]:
@@ -88,7 +89,7 @@ def check_matrix(x: Value, most: int = MOST) -> None:
     """Unsupported where LAPACK shall do it."""
     if x.type not in ("f32", "f64"):
         raise Unsupported(f"matrices of {x.type}")
-    if max(x.shape[-2:]) > most:
+    if max(x.shape[-2:]) > most or x.count > MOST_ELEMENTS:
         raise Unsupported("larger than a loop over columns is good for: LAPACK's")
 
 

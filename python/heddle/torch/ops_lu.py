@@ -119,7 +119,7 @@ def lu_(g: Graph, r: Any, x: Value, pivot: bool = True) -> list[Value]:
 @row("lu_unpack")
 def lu_unpack(g: Graph, r: Any, lu: Value, pivots: Value, with_data: bool = True,
               with_pivots: bool = True) -> list[Value]:
-    check_matrix(lu, 1024)
+    check_matrix(lu)
     empty = g.full([0], 0, lu.type)
     left, upper = parts_of(g, lu) if with_data else (empty, empty)
     if not with_pivots:

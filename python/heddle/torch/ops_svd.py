@@ -1,0 +1,1 @@
+"""Singular values and eigenvalues of symmetric matrices."""
