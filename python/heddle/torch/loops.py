@@ -16,9 +16,10 @@ MOST = 128
 MOST_ELEMENTS = 2 ** 17
 
 
-def loop(g: Graph, count: int, start: Sequence[Value], step: Step) -> list[Value]:
+def loop(g: Graph, count: int, start: Sequence[Value], step: Step,
+         going: Callable[[Graph, list[Value]], Value] | None = None) -> list[Value]:
     """The state after `count` steps: step(graph of the body, its number from 0, state) gives the
-    next. What it reads beside its state it makes itself."""
+    next. What it reads beside its state it makes itself. going: ends earlier where it is false."""
     if count <= 0:
         return list(start)
     parts = [("s32", ()), *((value.type, value.shape) for value in start)]
@@ -35,15 +36,16 @@ def loop(g: Graph, count: int, start: Sequence[Value], step: Step) -> list[Value
     def computation(inner: Graph, root: str) -> str:
         text = "\n  ".join([*inner.lines, "ROOT " + root])
         return g.helpers.setdefault(text, f"f{len(g.helpers)}")
-    inner, (number, *_) = body()
-    inner.compare("LT", number, count)
+    inner, (number, *state) = body()
+    more_ = inner.compare("LT", number, count)
+    if going is not None:
+        inner.both(more_, going(inner, state))
     more = computation(inner, inner.lines.pop())
     inner, (number, *state) = body()
     after = [inner.add_(number, 1), *step(inner, number, state)]
     for one, (type, shape) in zip(after, parts, strict=True):
         assert (one.type, one.shape) == (type, tuple(shape)), (one.type, one.shape, type, shape)
     next_ = computation(inner, f"next = {tuple_} tuple({', '.join(one.name for one in after)})")
-    whole = Value(f"v{len(g.lines)}", "tuple", ())
     names = ", ".join(value.name for value in [g.scalar(0, "s32"), *start])
     whole = Value(f"v{len(g.lines)}", "tuple", ())
     g.lines.append(f"{whole.name} = {tuple_} tuple({names})")

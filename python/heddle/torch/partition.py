@@ -86,10 +86,27 @@ def _static_names(gm: GraphModule, kind: str) -> set[str]:
     return {inputs[i].name for i in metadata.static_input_indices if i < len(inputs)}
 
 
+# Where the factorisations say whether they give vectors, and which results those are.
+_VECTORS = {torch.ops.aten._linalg_svd.default: (2, "compute_uv", (0, 2)),
+            torch.ops.aten._linalg_eigh.default: (2, "compute_v", (1,))}
+
+
+def leave_out_vectors(gm: GraphModule) -> None:
+    """Has only values computed where nothing reads singular vectors or eigenvectors."""
+    for node in gm.graph.nodes:
+        place, name, vectors = _VECTORS.get(node.target, (0, "", ()))
+        if name and not any(user.args[1] in vectors for user in node.users):
+            if len(node.args) > place:
+                node.update_arg(place, False)
+            else:
+                node.update_kwarg(name, False)
+
+
 def compile_graph(gm: GraphModule, kind: str, options: dict[str, Any]) -> Callable[..., Any]:
     """A function of the graph's inputs that gives a list of its outputs."""
     static = _static_names(gm, kind)
     draws, checks = around.take_draws(gm), around.take_checks(gm)
+    leave_out_vectors(gm)
     reasons = find_unsupported(gm)
     operators = [n for n in gm.graph.nodes if n.op == "call_function"]
     record = explanation.Record(kind, len(operators), {
