@@ -12,9 +12,9 @@ from torch._dynamo.backends.common import aot_autograd
 
 import heddle
 
-from . import (draws, ops_elementwise, ops_indexing, ops_linalg, ops_lu,  # noqa: F401 rows
-               ops_movement, ops_polynomials, ops_pools, ops_products, ops_qr, ops_reductions,
-               ops_special, ops_svd)
+from . import (cross_entropy, draws, ops_counts, ops_elementwise, ops_gamma,  # noqa: F401 rows
+               ops_indexing, ops_linalg, ops_lu, ops_movement, ops_polynomials, ops_pools,
+               ops_products, ops_qr, ops_reductions, ops_samples, ops_special, ops_svd)
 from .partition import compile_graph
 from .table import find
 
@@ -24,7 +24,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table = torch._decomp.core_aten_decompositions()
     more = torch._decomp.get_decompositions([
         getattr(torch.ops.aten, name) for name in _DECOMPOSED if hasattr(torch.ops.aten, name)])
-    return {op: by for op, by in {**table, **more, **draws.DECOMPOSITIONS}.items()
+    return {op: by for op, by in {**table, **more, **draws.DECOMPOSITIONS,
+                                       **cross_entropy.decompositions()}.items()
             if find(op) is None}
 
 

@@ -153,6 +153,45 @@ def cholesky_inverse(g: Graph, r: Any, factor: Value, upper: bool = False) -> Va
     return cholesky_solve(g, r, unit(g, factor.shape[-2:], factor.type), factor, upper)
 
 
+_TAYLOR = [1 / math.factorial(k) for k in range(17)]
+
+
+@row("linalg_matrix_exp")
+def matrix_exp(g: Graph, r: Any, x: Value) -> Value:
+    """Taylor's polynomial of degree 16 of a part so small that it is exact, squared as often as that
+    was halved. In double."""
+    check_matrix(x)
+    if 0 in x.shape:
+        return g.full(r.shape, 0, x.type)
+    if x.shape[-1] > 64:
+        raise Unsupported("larger than products in double are good for: PyTorch's")
+    a = g.convert(batched(g, x), "f64")
+    size = g.most(g.sum(g.unary("abs", a), [2], True), [1, 2], True)
+    halvings = g.unary("ceil", g.add_(g.mul(g.unary("log", g.max(size, 0.25)), 1 / math.log(2)), 1))
+    halvings = g.min(g.max(halvings, 0), 1100)
+    a = g.mul(a, g.unary("exponential", g.mul(halvings, -math.log(2))))
+
+    def product(g: Graph, x: Value, y: Value) -> Value:
+        return g.dot(x, y, ([2], [1]), ([0], [0]))
+    powers = [unit(g, a.shape, "f64"), a]
+    powers += [product(g, a, a)]
+    powers += [product(g, powers[2], a), product(g, powers[2], powers[2])]
+    y = g.mul(powers[0], _TAYLOR[16])
+    for block in (12, 8, 4, 0):
+        y = product(g, y, powers[4])
+        for k in range(4):
+            y = g.add_(y, g.mul(powers[k], _TAYLOR[block + k]))
+
+    def step(g: Graph, k: Value, state: list[Value]) -> list[Value]:
+        y, left = state
+        again = g.compare("GT", left, 0)
+        return [g.select(again, product(g, y, y), y), g.sub(left, 1)]
+
+    def going(g: Graph, state: list[Value]) -> Value:
+        return g.compare("GT", g.most(state[1], [0, 1, 2]), 0)
+    return g.reshape(loop(g, 1100, [y, halvings], step, going)[0], x.shape)
+
+
 @row("_trilinear")
 def trilinear(g: Graph, r: Any, a: Value, b: Value, c: Value, expand1: Sequence[int],
               expand2: Sequence[int], expand3: Sequence[int], sumdim: Sequence[int],

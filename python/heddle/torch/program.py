@@ -88,6 +88,9 @@ def _argument(value: Any, env: Env, bindings: Bindings | None) -> Any:
 
 def lower_node(graph: Graph, node: Node, env: Env, bindings: Bindings | None) -> Any:
     """What a node gives: Values and numbers."""
+    if node.target is torch.ops.aten._local_scalar_dense.default and \
+            all(user.target is torch.ops.aten.scalar_tensor.default for user in node.users):
+        return graph.reshape(_argument(node.args[0], env, bindings), [])  # a tensor again
     if is_number(node):
         return concrete(node.meta["val"], bindings)
     if node.target is operator.getitem:
