@@ -11,7 +11,7 @@ import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from . import around, explanation
+from . import around, explanation, ops_bounded
 from .extents import is_number
 from .program import Part, lower_node, placeholder_value, values_of
 from .lower import Graph, Unsupported
@@ -107,6 +107,7 @@ def compile_graph(gm: GraphModule, kind: str, options: dict[str, Any]) -> Callab
     static = _static_names(gm, kind)
     draws, checks = around.take_draws(gm), around.take_checks(gm)
     leave_out_vectors(gm)
+    ops_bounded.drop_assertions(gm)
     reasons = find_unsupported(gm)
     operators = [n for n in gm.graph.nodes if n.op == "call_function"]
     record = explanation.Record(kind, len(operators), {

@@ -11,12 +11,13 @@ import torch
 
 import heddle
 
-from . import index_checks, memory_order
+from . import index_checks, memory_order, ops_bounded
 from .extents import (Bindings, concrete, dense_order, is_number, meta_of, order_of, sizes,
                       split, symbols_of)
 from .lower import TYPES, Graph, Unsupported, Value
 from .merges import Merges
-from .table import lower
+from .ops_bounded import Bounded
+from .table import arguments_of, lower
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,6 +79,8 @@ def _argument(value: Any, env: Env, bindings: Bindings | None) -> Any:
         value = env[value]
         if isinstance(value, torch.Tensor):
             raise Unsupported(f"a tensor of {value.dtype} on {value.device}")
+        if isinstance(value, Bounded):
+            raise Unsupported("an extent that data decides")
         return value
     if isinstance(value, (list, tuple)):
         return [_argument(one, env, bindings) for one in value]
@@ -100,10 +103,15 @@ def lower_node(graph: Graph, node: Node, env: Env, bindings: Bindings | None) ->
         raise Unsupported("no row")
     if "val" not in node.meta:
         raise Unsupported("nothing is known of its result")
+    if node.target in ops_bounded.PASSING and isinstance(env.get(node.args[0]), Bounded):
+        return ops_bounded.PASSING[node.target](graph, env[node.args[0]], *node.args[1:])
     args = [_argument(value, env, bindings) for value in node.args]
     kwargs = {name: _argument(value, env, bindings) for name, value in node.kwargs.items()}
     if node.target in memory_order.OPERATORS:
         args = memory_order.arguments(graph, node, args, env, bindings)
+    if node.target in ops_bounded.ROWS:
+        given = arguments_of(node.target, args, kwargs)
+        return ops_bounded.ROWS[node.target](graph, *given)
     return lower(graph, node.target, meta_of(node.meta["val"], bindings), args, kwargs)
 
 
@@ -186,6 +194,9 @@ class _Output:
             x = graph.reshape(x, self.extents)
         return graph.bitcast(x, "s16") if self.is_bf16 else x
 
+    def take(self, results: Sequence[NDArray[Any]], number: int) -> torch.Tensor:
+        return self.tensor(results[number])
+
     def tensor(self, array: NDArray[Any]) -> torch.Tensor:
         tensor = torch.from_numpy(array)
         if self.is_split and self.way != "view":
@@ -197,6 +208,18 @@ class _Output:
         if self.way == "view":
             return tensor.as_strided(self.shape, self.strides)
         return torch.empty_strided(self.shape, self.strides, dtype=tensor.dtype).copy_(tensor)
+
+
+class _CutOutput:
+    """How an array becomes as much of it as the next result says."""
+
+    def __init__(self, bounded: Bounded) -> None:
+        self.order = bounded.order
+
+    def take(self, results: Sequence[NDArray[Any]], number: int) -> torch.Tensor:
+        tensor = torch.from_numpy(results[number])[:int(results[number + 1])]
+        # In memory of its own: there may be much less of it.
+        return (tensor if self.order is None else tensor.permute(self.order)).clone()
 
 
 def _is_only_given_back(node: Node) -> bool:
@@ -257,6 +280,10 @@ class Lowered:
             if one in arguments and isinstance(one.meta.get("val"), torch.Tensor):
                 self.outputs.append((self.ARGUMENT, arguments[one]))
                 continue
+            if isinstance(x, Bounded):
+                self.outputs.append((len(values), _CutOutput(x)))
+                values += [x.value, x.count]
+                continue
             if not isinstance(x, Value):
                 self.outputs.append((None, concrete(x, bindings)))
                 continue
@@ -282,7 +309,7 @@ class Program:
         if self.session is not None:
             results = self.session.run(None, [how.array(args[i]) for i, how in self.inputs])
         outputs = [how if number is None else
-                   args[how] if number == Lowered.ARGUMENT else how.tensor(results[number])
+                   args[how] if number == Lowered.ARGUMENT else how.take(results, number)
                    for number, how in self.outputs]
         return outputs[0] if self.single else outputs
 
