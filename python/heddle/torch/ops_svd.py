@@ -182,6 +182,27 @@ def pinv(g: Graph, r: Any, x: Value, atol: Value | None = None, rtol: Value | No
     return g.reshape(g.convert(turned(g, y) if is_wide else y, x.type), r.shape)
 
 
+@row("linalg_polar")
+def polar(g: Graph, r: Any, x: Value) -> list[Value]:
+    """In a matrix without full rank some columns of U are free: what is added here, far below what
+    a result in float shows, chooses them."""
+    check_matrix(x)
+    _check_size(x)
+    if 0 in x.shape or x.shape[-2] < x.shape[-1] or x.type != "f32":
+        raise Unsupported("an empty matrix, one with more columns than rows, or one in double")
+    flat = g.convert(batched(g, x), "f64")
+    rows, columns = (g.iota(flat.shape, d, "f64") for d in (1, 2))
+    other = g.unary("cosine", g.add_(g.mul(g.mul(rows, rows), 0.7), g.mul(columns, 1.3)))
+    size = g.most(g.unary("abs", flat), [1, 2], True)
+    size = g.select(g.compare("GT", size, 0), size, g.scalar(1, "f64"))
+    us, v, values = decompose(g, g.add_(flat, g.mul(g.mul(other, size), 1e-13)), x.type, True)
+    is_one = g.compare("GT", values, 0)  # not what an odd number of columns was filled up with
+    over = g.select(is_one, g.div(g.scalar(1, "f64"), values), g.scalar(0, "f64"))
+    left, right = _product(g, g.mul(us, over), v), _product(g, g.mul(v, values), v)
+    return [g.reshape(g.convert(one, x.type), result.shape)
+            for one, result in zip((left, right), r)]
+
+
 @row("linalg_matrix_sqrth")
 def matrix_sqrth(g: Graph, r: Any, x: Value) -> Value:
     check_matrix(x)
