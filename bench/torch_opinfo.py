@@ -6,7 +6,8 @@
 
 Each operator is compiled with fullgraph=True, dynamic=False, for its first samples, and compared
 with eager by PyTorch's tolerance for it (or no further from eager in double than eager is).
-right: all of them, nothing ran in PyTorch; fallback:
+right: all of them, nothing ran in PyTorch but
+the drawing of random numbers ahead (their entries are counted); fallback:
 right, with operators that PyTorch ran; wrong; crash: an exception of heddle's or a dead process;
 none: Dynamo or eager itself refuses all samples. --grad: gradients of a weighted sum of the results
 are compared, too. Needs expecttest.
@@ -101,10 +102,10 @@ def gradients(sample, outputs):
 
 
 def check(info, samples, options, grad):
-    """(class, detail) of one operator."""
+    """(class, detail, operators that PyTorch ran, those it drew numbers with ahead)"""
     import torch
     from heddle.torch import explanation
-    eager, outcomes, messages = collections.Counter(), collections.Counter(), []
+    eager, outcomes, messages, drawn = collections.Counter(), collections.Counter(), [], set()
     within = tolerance(info)
     grad = grad and info.supports_autograd
     for number, sample in enumerate(info.sample_inputs("cpu", torch.float32, requires_grad=grad)):
@@ -138,6 +139,7 @@ def check(info, samples, options, grad):
             messages.append(" ".join(text.split())[:300])
             continue
         for record in records:
+            drawn.update(record.drawn)
             eager.update(f"{name}{'' if why == 'no row' else ': ' + why}"
                          for name, (why, _) in record.eager.items())
             if any(part[0] == 0 for part in record.parts):
@@ -161,10 +163,10 @@ def check(info, samples, options, grad):
             messages.append(f"sample {number}: " + " ".join(str(error).split())[:250])
     for kind in ("crash", "wrong"):
         if outcomes[kind]:
-            return kind, "; ".join(messages[:2]), sorted(eager)
+            return kind, "; ".join(messages[:2]), sorted(eager), sorted(drawn)
     if not outcomes["right"]:
-        return "none", "; ".join(messages[:1]), sorted(eager)
-    return ("fallback" if eager else "right"), "", sorted(eager)
+        return "none", "; ".join(messages[:1]), sorted(eager), []
+    return ("fallback" if eager else "right"), "", sorted(eager), sorted(drawn)
 
 
 def work(options, samples, grad):
@@ -177,13 +179,13 @@ def work(options, samples, grad):
         name = line.strip()
         signal.alarm(TIMEOUT)
         try:
-            kind, detail, eager = check(infos[name], samples, options, grad)
+            outcome = check(infos[name], samples, options, grad)
         except TimeoutError:
-            kind, detail, eager = "crash", "timeout", []
+            outcome = "crash", "timeout", [], []
         except Exception as error:
-            kind, detail, eager = "none", f"{type(error).__name__}: {error}"[:200], []
+            outcome = "none", f"{type(error).__name__}: {error}"[:200], [], []
         signal.alarm(0)
-        print("RESULT " + json.dumps([name, kind, detail, eager]), flush=True)
+        print("RESULT " + json.dumps([name, *outcome]), flush=True)
 
 
 def shard(names, args, results):
@@ -205,11 +207,11 @@ def shard(names, args, results):
                 if line.startswith("RESULT "):
                     break
             if not line.startswith("RESULT "):
-                results[todo[0]] = ("crash", f"the process died ({process.wait()})", [])
+                results[todo[0]] = ("crash", f"the process died ({process.wait()})", [], [])
                 todo.pop(0)
                 break
-            name, kind, detail, eager = json.loads(line[7:])
-            results[name] = (kind, detail, eager)
+            name, *outcome = json.loads(line[7:])
+            results[name] = outcome
             save(args.json, results)
             todo.pop(0)
         process.stdin.close()
@@ -244,12 +246,14 @@ def main():
         thread.start()
     for thread in threads:
         thread.join()
-    counts = collections.Counter(kind for kind, _, _ in results.values())
+    counts = collections.Counter(kind for kind, *_ in results.values())
     print(f"{len(results)} operators in {time.time() - start:.0f} s: "
           + ", ".join(f"{kind} {count}" for kind, count in counts.most_common()))
-    missing = collections.Counter(name for _, _, eager in results.values() for name in eager)
+    drawing = sum(kind == "right" and bool(drawn) for kind, _, _, drawn in results.values())
+    print(f"of the right ones {drawing} with random numbers that PyTorch's generator drew ahead")
+    missing = collections.Counter(name for _, _, eager, _ in results.values() for name in eager)
     for kind in ("crash", "wrong", "none"):
-        for name, (got, detail, _) in sorted(results.items()):
+        for name, (got, detail, *_) in sorted(results.items()):
             if got == kind:
                 print(f"{kind}: {name}: {detail}")
     for name, count in missing.most_common():
