@@ -79,8 +79,9 @@ def _draw_of(node: Node, bindings: Bindings) -> Draw | None:
     """Of a node; None where it depends on what the graph computes."""
     if not isinstance(node.target, torch._ops.OpOverload):
         return None
-    name = node.target.name().partition("::")[2]
-    likes = name in _LIKE or name.partition(".")[0] in _LIKE
+    overload = node.target._schema.overload_name
+    name = node.target._schema.name.partition("::")[2]
+    likes = name in _LIKE or f"{name}.{overload}" in _LIKE
 
     def value(one: Any, number: int) -> Any:
         one = one.meta["val"] if isinstance(one, torch.fx.Node) else one
@@ -156,7 +157,8 @@ def take_checks(gm: GraphModule) -> list[Check]:
         gm.graph.erase_node(node)
     if checks:
         output = gm.graph.output_node()
-        output.args = ((*output.args[0], *infos),)
+        results: Any = output.args[0]
+        output.args = ((*results, *infos),)
         gm.recompile()
     return checks
 

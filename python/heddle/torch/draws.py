@@ -21,9 +21,9 @@ def _native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Te
     if p == 1:  # eager's dropout draws nothing then
         return x * 0, torch.zeros_like(x, dtype=torch.bool)
     # In the order of memory.
-    order = list(range(x.dim()))
+    order, strides = list(range(x.dim())), x.stride()
     if not x.is_contiguous():
-        order.sort(key=lambda d: -x.stride(d))
+        order.sort(key=lambda d: -strides[d])
     shape = [x.shape[d] for d in order]
     mask = aten.bernoulli.p(torch.empty(shape, dtype=torch.bool, device=x.device), 1 - p)
     mask = mask.permute([order.index(d) for d in range(x.dim())])

@@ -11,14 +11,14 @@ from typing import Any
 
 import torch
 
-from .lower import Graph, Unsupported, Value
+from .lower import Graph, Unsupported, Value, is_float
 from .ops_indexing import gather_rows, places_in_order, scatter_rows, vectors
 from .ops_movement import wrap
-from .ops_reductions import running, sorted_with_places
+from .ops_reductions import running
 
 aten = torch.ops.aten
-# Elements of rows that are sorted one element after another.
-_SORTED_BY = 32
+# Rows, and comparisons of them, that a program orders faster than a sort does.
+_COMPARED, _COMPARISONS = 256, 2 ** 18
 _NUMBERS = torch.ops.aten.sym_size.int
 
 
@@ -100,13 +100,37 @@ def _runs(g: Graph, x: Value, inverse: bool, counts: bool, places: Value | None,
     return results
 
 
+def _order(g: Graph, x: Value) -> Value:
+    """Where the rows of x [n, k] stand in their order: each is compared with each other one."""
+    n, k = x.shape
+    if n > _COMPARED or k > _COMPARED or n * n * k > _COMPARISONS:
+        raise Unsupported(f"an order of {n} rows of {k}: a sort is faster")
+    less, more = (g.full([n, n], False, "pred") for _ in range(2))
+    for c in range(k):
+        column = g.reshape(g.slice_dim(x, 1, c, c + 1), [n])
+        a, b = g.broadcast(column, [n, n], [0]), g.broadcast(column, [n, n], [1])
+        below, above = g.compare("LT", a, b), g.compare("GT", a, b)
+        if is_float(x.type):  # NaN is the greatest
+            below = g.either(below, g.both(g.is_nan(b), g.no(g.is_nan(a))))
+            above = g.either(above, g.both(g.is_nan(a), g.no(g.is_nan(b))))
+        open_ = g.no(g.either(less, more))
+        less, more = (g.either(one, g.both(open_, now)) for one, now in ((less, below),
+                                                                        (more, above)))
+    earlier = g.compare("LT", g.iota([n, n], 0, "s32"), g.iota([n, n], 1, "s32"))
+    before = g.either(less, g.both(g.no(more), earlier))
+    rank = g.sum(g.convert(before, "s32"), [0])
+    here = g.compare("EQ", g.broadcast(rank, [n, n], [0]), g.iota([n, n], 1, "s32"))
+    return g.sum(g.select(here, g.iota([n, n], 0, "s64"), g.scalar(0, "s64")), [0])
+
+
 def unique(g: Graph, x: Value, sorted: bool = True, inverse: bool = False,
            counts: bool = False) -> list[Any]:
     _check(x)
     if x.count == 0:
         return _runs(g, g.reshape(x, [0]), inverse, counts, None, x.shape)
-    flat, places = sorted_with_places(g, g.reshape(x, [x.count]), 0, False)
-    return _runs(g, flat, inverse, counts, g.convert(places, "s64"), x.shape)
+    places = _order(g, g.reshape(x, [x.count, 1]))
+    flat = gather_rows(g, g.reshape(x, [x.count]), g.reshape(places, [x.count, 1]), [0])
+    return _runs(g, flat, inverse, counts, places, x.shape)
 
 
 def _rows(g: Graph, x: Value, dim: int) -> tuple[Value, list[int], list[int]]:
@@ -135,20 +159,12 @@ def unique_consecutive(g: Graph, x: Value, inverse: bool = False, counts: bool =
 
 def unique_dim(g: Graph, x: Value, dim: int, sorted: bool = True, inverse: bool = False,
                counts: bool = False) -> list[Any]:
-    """Of rows sorted by their last element first, then by the one before: each sort is stable."""
     _check(x)
     if x.count == 0 or x.rank == 0:
         raise Unsupported("an extent that data decides")
     flat, shape, back = _rows(g, x, wrap(dim, x.rank))
-    n, length = flat.shape
-    if length > _SORTED_BY:
-        raise Unsupported(f"an order of rows of {length} elements")
-    places = g.iota([n], 0, "s64")
-    for k in range(length)[::-1]:
-        key = gather_rows(g, g.reshape(g.slice_dim(flat, 1, k, k + 1), [n]),
-                          g.reshape(places, [n, 1]), [0])
-        step = g.convert(sorted_with_places(g, key, 0, False)[1], "s64")
-        places = gather_rows(g, places, g.reshape(step, [n, 1]), [0])
+    n = flat.shape[0]
+    places = _order(g, flat)
     flat = gather_rows(g, flat, g.reshape(places, [n, 1]), [0])
     return _as_they_were(g, _runs(g, flat, inverse, counts, places, [n]), shape, back)
 

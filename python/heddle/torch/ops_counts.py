@@ -5,10 +5,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .lower import Graph, Unsupported, Value, is_float
+from .lower import Graph, Unsupported, Value, highest, is_float
 from .ops_indexing import scatter_rows
 from .ops_movement import wrap
-from .ops_reductions import first_place, sorted_with_places
 from .table import row
 
 
@@ -139,6 +138,10 @@ def histogramdd_by_edges(g: Graph, r: Any, x: Value, edges: Sequence[Value],
 
 # ---- others ----
 
+# Each element is compared with each other one of its row: of longer ones a sort is faster.
+_COMPARED = 256
+
+
 @row("mode")
 def mode(g: Graph, r: Any, x: Value, dim: int = -1, keep: bool = False) -> list[Value]:
     """Of equally frequent values the least; of its positions the last."""
@@ -146,26 +149,24 @@ def mode(g: Graph, r: Any, x: Value, dim: int = -1, keep: bool = False) -> list[
         return [x, g.scalar(0, "s64")]
     dim = wrap(dim, x.rank)
     n = x.shape[dim]
-    if x.count == 0:
-        raise Unsupported("the mode of nothing")
-    order = [d for d in range(x.rank) if d != dim] + [dim]
-    x = g.transpose(x, order)
-    last = x.rank - 1
-    values, places = sorted_with_places(g, x, last, False)
-    # How many of the row are equal to each one.
-    wide = [*x.shape, n]
-    a, b = (g.broadcast(values, wide, [*range(last), d]) for d in (last, last + 1))
+    if x.count == 0 or n > _COMPARED or x.type == "pred":
+        raise Unsupported(f"the mode of {n} elements")
+    x = g.transpose(x, [d for d in range(x.rank) if d != dim] + [dim])
+    last, wide = x.rank - 1, [*x.shape, n]
+    a, b = (g.broadcast(x, wide, [*range(last), d]) for d in (last, last + 1))
     same = g.compare("EQ", a, b)
-    if is_float(x.type):  # no NaN is like another one
-        line = [g.iota(wide, d, "s32") for d in (last, last + 1)]
-        same = g.either(same, g.compare("EQ", *line))
-    count = g.sum(g.convert(same, "s32"), [last + 1])
-    best, first = first_place(g, count, last, False)
-    at = g.add_(g.convert(first, "s32"), g.sub(best, 1))
-    here = g.compare("EQ", g.iota(x.shape, last, "s32"), at)
-    result = g.sum(g.select(here, values, g.scalar(0, x.type)), [last])
-    place = g.sum(g.select(here, places, g.scalar(0, places.type)), [last])
-    return [result, place]
+    nan = g.is_nan(x) if is_float(x.type) else g.full(x.shape, False, "pred")
+    count = g.max(g.sum(g.convert(same, "s32"), [last + 1]), 1)  # no NaN is like another one
+    often = g.compare("EQ", count, g.most(count, [last], True))
+    good = g.both(often, g.no(nan))
+    value = g.least(g.select(good, x, highest(x.type)), [last], True)
+    line = g.iota(x.shape, last, "s64")
+    at = g.select(g.both(good, g.compare("EQ", x, value)), line, g.scalar(-1, "s64"))
+    at = g.most(at, [last], True)
+    other = g.most(g.select(g.both(often, nan), line, g.scalar(-1, "s64")), [last], True)
+    at = g.select(g.compare("LT", at, 0), other, at)
+    result = g.select(g.compare("EQ", line, at), x, g.scalar(0, x.type))
+    return [g.sum(result, [last]), g.reshape(at, x.shape[:-1])]
 
 
 @row("hash_tensor")

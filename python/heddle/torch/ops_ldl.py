@@ -115,7 +115,7 @@ def _factor_step(g: Graph, k: Value, state: list[Value]) -> list[Value]:
 @row("linalg_ldl_factor_ex")
 def ldl_factor(g: Graph, r: Any, x: Value, hermitian: bool = False,
                check: bool = False) -> list[Value]:
-    check_matrix(x, 64)
+    check_matrix(x, 32)
     if check:
         raise Unsupported("a check while it runs")
     if 0 in x.shape:
@@ -184,7 +184,7 @@ def _backward(g: Graph, number: Value, state: list[Value]) -> list[Value]:
 @row("linalg_ldl_solve")
 def ldl_solve(g: Graph, r: Any, ld: Value, pivots: Value, x: Value,
               hermitian: bool = False) -> Value:
-    check_matrix(ld, 64)
+    check_matrix(ld, 32)
     if 0 in r.shape:
         return g.full(r.shape, 0, ld.type)
     batch, n = list(r.shape[:-2]), ld.shape[-1]

@@ -103,8 +103,9 @@ def lower_node(graph: Graph, node: Node, env: Env, bindings: Bindings | None) ->
         raise Unsupported("no row")
     if "val" not in node.meta:
         raise Unsupported("nothing is known of its result")
-    if node.target in ops_bounded.PASSING and isinstance(env.get(node.args[0]), Bounded):
-        return ops_bounded.PASSING[node.target](graph, env[node.args[0]], *node.args[1:])
+    first: Any = node.args[0] if node.args else None
+    if node.target in ops_bounded.PASSING and isinstance(env.get(first), Bounded):
+        return ops_bounded.PASSING[node.target](graph, env[first], *node.args[1:])
     args = [_argument(value, env, bindings) for value in node.args]
     kwargs = {name: _argument(value, env, bindings) for name, value in node.kwargs.items()}
     if node.target in memory_order.OPERATORS:
@@ -162,7 +163,7 @@ class _Input:
         if tensor.is_neg():
             tensor = tensor.resolve_neg()
         if not self.plain:
-            tensor = tensor.permute(self.order)
+            tensor = tensor.permute(*self.order)
         if not tensor.is_contiguous():
             tensor = tensor.contiguous()
         array: NDArray[Any] = (tensor.view(torch.int16) if self.is_bf16 else tensor).numpy()
@@ -219,7 +220,7 @@ class _CutOutput:
     def take(self, results: Sequence[NDArray[Any]], number: int) -> torch.Tensor:
         tensor = torch.from_numpy(results[number])[:int(results[number + 1])]
         # In memory of its own: there may be much less of it.
-        return (tensor if self.order is None else tensor.permute(self.order)).clone()
+        return (tensor if self.order is None else tensor.permute(*self.order)).clone()
 
 
 def _is_only_given_back(node: Node) -> bool:
