@@ -157,6 +157,17 @@ class ExtentTest(Base):
         with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
             self.check(lambda x: torch.masked_select(x + 1, x > 0).exp().sum(), x)
 
+    def test_sizes(self):
+        warnings.simplefilter("ignore")  # 300 elements run in PyTorch
+        with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+            for function, sizes in ((L.inv, (3, 5, 12, 17)), (torch.argwhere, (3, 5, 12)),
+                                    (lambda x: x.round().flatten().unique(), (3, 8, 18))):
+                torch._dynamo.reset()
+                run = torch.compile(function, backend="heddle", dynamic=True)
+                for n in sizes:
+                    x = torch.randn(n, n) + 3 * torch.eye(n)
+                    torch.testing.assert_close(run(x), function(x), rtol=1e-3, atol=1e-4)
+
     def test_an_item(self):
         with torch._dynamo.config.patch(capture_scalar_outputs=True):
             self.assertEqual(compiled(lambda x: x.sum().item())(torch.ones(3)), 3)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,11 +15,10 @@ from .lower import Graph, Unsupported, Value, is_float
 from .ops_indexing import gather_rows, places_in_order, scatter_rows, vectors
 from .ops_movement import wrap
 from .ops_reductions import running
+from .table import BOUNDED, find_bounded
 
-aten = torch.ops.aten
 # Rows, and comparisons of them, that a program orders faster than a sort does.
 _COMPARED, _COMPARISONS = 256, 2 ** 18
-_NUMBERS = torch.ops.aten.sym_size.int
 
 
 @dataclasses.dataclass
@@ -169,7 +168,7 @@ def unique_dim(g: Graph, x: Value, dim: int, sorted: bool = True, inverse: bool 
     return _as_they_were(g, _runs(g, flat, inverse, counts, places, [n]), shape, back)
 
 
-def _unbind(g: Graph, x: Bounded, dim: int = 0) -> list[Bounded]:
+def unbind(g: Graph, x: Bounded, dim: int = 0) -> list[Bounded]:
     value = x.value
     if dim not in (1, -1) or value.rank != 2 or x.order is not None:
         raise Unsupported("an extent that data decides")
@@ -177,23 +176,19 @@ def _unbind(g: Graph, x: Bounded, dim: int = 0) -> list[Bounded]:
             for i in range(value.shape[1])]
 
 
-ROWS: dict[Any, Callable[..., Any]] = {
-    aten.nonzero.default: nonzero, aten.masked_select.default: masked_select,
-    aten._unique2.default: unique, aten.unique_consecutive.default: unique_consecutive,
-    aten.unique_dim.default: unique_dim,
-}
-# Of a Bounded as their first argument.
-PASSING: dict[Any, Callable[..., Any]] = {aten.unbind.int: _unbind}
+BOUNDED.update({"nonzero": nonzero, "masked_select": masked_select, "_unique2": unique,
+                "unique_consecutive": unique_consecutive, "unique_dim": unique_dim})
 
 
 def drop_assertions(gm: torch.fx.GraphModule) -> None:
     """That such an extent is not negative, and at most what it is computed for."""
     graph = gm.graph
     for node in list(graph.nodes):
-        if node.target is aten._assert_scalar.default and _holds(node.args[0]):
+        if node.target is torch.ops.aten._assert_scalar.default and _holds(node.args[0]):
             graph.erase_node(node)
     for node in reversed(list(graph.nodes)):
-        if not node.users and node.target in (operator.ge, operator.le, _NUMBERS):
+        if not node.users and node.target in (operator.ge, operator.le,
+                                              torch.ops.aten.sym_size.int):
             graph.erase_node(node)
     gm.recompile()
 
@@ -203,9 +198,10 @@ def _holds(condition: Any) -> bool:
                                                                             operator.le):
         return False
     size: Any = condition.args[0]
-    if not isinstance(size, torch.fx.Node) or size.target is not _NUMBERS:
+    if not isinstance(size, torch.fx.Node) or \
+            size.target is not torch.ops.aten.sym_size.int:
         return False
     whole: Any = size.args[0]
     if whole.target is operator.getitem:
         whole = whole.args[0]
-    return whole.target in ROWS
+    return find_bounded(whole.target) is not None

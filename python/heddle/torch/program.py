@@ -11,13 +11,13 @@ import torch
 
 import heddle
 
-from . import index_checks, memory_order, ops_bounded
+from . import index_checks, memory_order
 from .extents import (Bindings, concrete, dense_order, is_number, meta_of, order_of, sizes,
                       split, symbols_of)
 from .lower import TYPES, Graph, Unsupported, Value
 from .merges import Merges
-from .ops_bounded import Bounded
-from .table import arguments_of, lower
+from .ops_bounded import Bounded, unbind
+from .table import arguments_of, find_bounded, lower
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,15 +104,16 @@ def lower_node(graph: Graph, node: Node, env: Env, bindings: Bindings | None) ->
     if "val" not in node.meta:
         raise Unsupported("nothing is known of its result")
     first: Any = node.args[0] if node.args else None
-    if node.target in ops_bounded.PASSING and isinstance(env.get(first), Bounded):
-        return ops_bounded.PASSING[node.target](graph, env[first], *node.args[1:])
+    if node.target is torch.ops.aten.unbind.int and isinstance(env.get(first), Bounded):
+        rest: Any = node.args[1:]
+        return unbind(graph, env[first], *rest)
     args = [_argument(value, env, bindings) for value in node.args]
     kwargs = {name: _argument(value, env, bindings) for name, value in node.kwargs.items()}
     if node.target in memory_order.OPERATORS:
         args = memory_order.arguments(graph, node, args, env, bindings)
-    if node.target in ops_bounded.ROWS:
-        given = arguments_of(node.target, args, kwargs)
-        return ops_bounded.ROWS[node.target](graph, *given)
+    bounded = find_bounded(node.target)
+    if bounded is not None:
+        return bounded(graph, *arguments_of(node.target, args, kwargs))
     return lower(graph, node.target, meta_of(node.meta["val"], bindings), args, kwargs)
 
 
@@ -135,6 +136,14 @@ def specialised(gm: torch.fx.GraphModule, args: Sequence[Any]) -> torch.fx.Graph
                  if isinstance(arg, torch.Tensor) else arg for arg in args]
         _Sizes(copied).run(*fakes)
     return copied
+
+
+def _specialised(gm: torch.fx.GraphModule, args: Sequence[Any],
+                 why: Unsupported) -> torch.fx.GraphModule:
+    try:
+        return specialised(gm, args)
+    except Exception:  # tracing finds no sizes where data decides them
+        raise why from None
 
 
 def copy_graph(gm: torch.fx.GraphModule) -> torch.fx.Graph:
@@ -400,10 +409,10 @@ class Part:
             constants = {}
         try:
             lowered = Lowered(gm, bindings, constants)
-        except Unsupported:  # a size that does not follow from those of the arguments by name
+        except Unsupported as why:  # a size that does not follow from those of arguments by name
             if not self.symbolic:
                 raise
-            gm, self.symbols, self.family = specialised(self.gm, args), [], None
+            gm, self.symbols, self.family = _specialised(self.gm, args, why), [], None
             lowered = Lowered(gm, Bindings(), constants)
         if lowered.text is None:
             return self._noted(lowered, None, extents, bindings, "no kernels")
