@@ -222,16 +222,21 @@ def cumsum(g: Graph, r: Any, x: Value, dim: int, dtype: Any = None) -> Value:
     x = g.convert(x, type_of(r))
     if x.rank == 0 or x.count == 0:
         return x
-    dim = wrap(dim, x.rank)
-    if x.type == "f32" and x.shape[dim] > 1 << 12:  # one element after another: in double
-        return g.convert(running(g, g.convert(x, "f64"), dim, "add", 0), "f32")
-    return running(g, x, dim, "add", 0)
+    return _precise(g, x, wrap(dim, x.rank), "add", 0)
+
+
+def _precise(g: Graph, x: Value, dim: int, op: str, start: Number) -> Value:
+    """One element after another: in more bits where many are rounded."""
+    wide = {"f16": "f32", "bf16": "f32"}.get(x.type, x.type)
+    if x.type == "f32" and x.shape[dim] > 1 << 12:
+        wide = "f64"
+    return g.convert(running(g, g.convert(x, wide), dim, op, start), x.type)
 
 
 @row("cumprod")
 def cumprod(g: Graph, r: Any, x: Value, dim: int, dtype: Any = None) -> Value:
     x = g.convert(x, type_of(r))
-    return running(g, x, wrap(dim, x.rank), "multiply", 1) if x.rank and x.count else x
+    return _precise(g, x, wrap(dim, x.rank), "multiply", 1) if x.rank and x.count else x
 
 
 @row("logcumsumexp")
@@ -241,6 +246,9 @@ def logcumsumexp(g: Graph, r: Any, x: Value, dim: int) -> Value:
     dim, step = wrap(dim, x.rank), 1
     if x.shape[dim] > _MOST_DOUBLED:
         raise Unsupported(f"a running sum of {x.shape[dim]} exponentials")
+    if not is_float(x.type):
+        raise Unsupported(f"running sums of exponentials of {x.type}")
+    type, x = x.type, g.convert(x, "f64")  # its gradient is a difference of two such sums
     while step < x.shape[dim]:
         low, high = [0] * x.rank, [0] * x.rank
         low[dim], high[dim] = step, -step
@@ -250,7 +258,7 @@ def logcumsumexp(g: Graph, r: Any, x: Value, dim: int) -> Value:
         x = g.select(g.compare("EQ", least, -math.inf), most,
                      g.select(g.compare("EQ", least, math.inf), most, g.add_(most, rest)))
         step *= 2
-    return x
+    return g.convert(x, type)
 
 
 def _running_pick(least: bool) -> Row:

@@ -31,7 +31,10 @@ def find_unsupported(gm: GraphModule) -> dict[Node, str]:
     bindings = None  # hints
     for node in gm.graph.nodes:
         if node.op in ("placeholder", "get_attr"):
-            env[node] = placeholder_value(graph, node, bindings, gm)
+            try:
+                env[node] = placeholder_value(graph, node, bindings, gm)
+            except Unsupported as why:
+                env[node] = why
         elif node.op == "call_function":
             try:
                 env[node] = lower_node(graph, node, env, bindings)

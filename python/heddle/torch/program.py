@@ -81,6 +81,8 @@ def _argument(value: Any, env: Env, bindings: Bindings | None) -> Any:
             raise Unsupported(f"a tensor of {value.dtype} on {value.device}")
         if isinstance(value, Bounded):
             raise Unsupported("an extent that data decides")
+        if isinstance(value, Unsupported):  # as find_unsupported keeps what no program can take
+            raise value
         return value
     if isinstance(value, (list, tuple)):
         return [_argument(one, env, bindings) for one in value]
