@@ -6,7 +6,8 @@
 
 Each operator is compiled with fullgraph=True, dynamic=False, for its first samples, and compared
 with eager by PyTorch's tolerance for it (or no further from eager in double than eager is).
-right: all of them, nothing ran in PyTorch; fallback:
+right: all of them, nothing ran in PyTorch but
+the drawing of random numbers ahead (their entries are counted); fallback:
 right, with operators that PyTorch ran; wrong; crash: an exception of heddle's or a dead process;
 none: Dynamo or eager itself refuses all samples. --grad: gradients of a weighted sum of the results
 are compared, too. Needs expecttest.
@@ -20,6 +21,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 import warnings
 
 TIMEOUT = 120
@@ -61,18 +63,20 @@ def tolerance(info):
     return None if found is None else (found.rtol, found.atol)
 
 
-def as_near(info, sample, got, wanted):
+def as_near(info, sample, got, wanted, grad):
     """Whether got is no further than wanted from what eager computes in double."""
     import torch
 
     def wide(value):
         if isinstance(value, torch.Tensor) and value.dtype == torch.float32:
-            return value.double()
+            return value.detach().double().requires_grad_(value.requires_grad)
         return value
     try:
         input, args, kwargs = torch.utils._pytree.tree_map(
             wide, (sample.input, sample.args, sample.kwargs))
         truth = tensors(info(input, *args, **kwargs))
+        if grad:
+            truth += gradients(types.SimpleNamespace(input=input, args=args, kwargs=kwargs), truth)
         for a, b, t in zip(tensors(got), tensors(wanted), truth, strict=True):
             if not a.is_floating_point() or t.dtype != torch.float64 or a.shape != t.shape:
                 return False
@@ -101,10 +105,10 @@ def gradients(sample, outputs):
 
 
 def check(info, samples, options, grad):
-    """(class, detail) of one operator."""
+    """(class, detail, operators that PyTorch ran, those it drew numbers with ahead)"""
     import torch
     from heddle.torch import explanation
-    eager, outcomes, messages = collections.Counter(), collections.Counter(), []
+    eager, outcomes, messages, drawn = collections.Counter(), collections.Counter(), [], set()
     within = tolerance(info)
     grad = grad and info.supports_autograd
     for number, sample in enumerate(info.sample_inputs("cpu", torch.float32, requires_grad=grad)):
@@ -138,6 +142,7 @@ def check(info, samples, options, grad):
             messages.append(" ".join(text.split())[:300])
             continue
         for record in records:
+            drawn.update(record.drawn)
             eager.update(f"{name}{'' if why == 'no row' else ': ' + why}"
                          for name, (why, _) in record.eager.items())
             if any(part[0] == 0 for part in record.parts):
@@ -151,7 +156,7 @@ def check(info, samples, options, grad):
                                            **limits)
             outcomes["right"] += 1
         except AssertionError as error:
-            if not grad and as_near(info, sample, got, wanted):
+            if as_near(info, sample, got, wanted, grad):
                 outcomes["right"] += 1
                 continue
             outcomes["wrong"] += 1
@@ -161,10 +166,10 @@ def check(info, samples, options, grad):
             messages.append(f"sample {number}: " + " ".join(str(error).split())[:250])
     for kind in ("crash", "wrong"):
         if outcomes[kind]:
-            return kind, "; ".join(messages[:2]), sorted(eager)
+            return kind, "; ".join(messages[:2]), sorted(eager), sorted(drawn)
     if not outcomes["right"]:
-        return "none", "; ".join(messages[:1]), sorted(eager)
-    return ("fallback" if eager else "right"), "", sorted(eager)
+        return "none", "; ".join(messages[:1]), sorted(eager), []
+    return ("fallback" if eager else "right"), "", sorted(eager), sorted(drawn)
 
 
 def work(options, samples, grad):
@@ -177,13 +182,13 @@ def work(options, samples, grad):
         name = line.strip()
         signal.alarm(TIMEOUT)
         try:
-            kind, detail, eager = check(infos[name], samples, options, grad)
+            outcome = check(infos[name], samples, options, grad)
         except TimeoutError:
-            kind, detail, eager = "crash", "timeout", []
+            outcome = "crash", "timeout", [], []
         except Exception as error:
-            kind, detail, eager = "none", f"{type(error).__name__}: {error}"[:200], []
+            outcome = "none", f"{type(error).__name__}: {error}"[:200], [], []
         signal.alarm(0)
-        print("RESULT " + json.dumps([name, kind, detail, eager]), flush=True)
+        print("RESULT " + json.dumps([name, *outcome]), flush=True)
 
 
 def shard(names, args, results):
@@ -205,11 +210,11 @@ def shard(names, args, results):
                 if line.startswith("RESULT "):
                     break
             if not line.startswith("RESULT "):
-                results[todo[0]] = ("crash", f"the process died ({process.wait()})", [])
+                results[todo[0]] = ("crash", f"the process died ({process.wait()})", [], [])
                 todo.pop(0)
                 break
-            name, kind, detail, eager = json.loads(line[7:])
-            results[name] = (kind, detail, eager)
+            name, *outcome = json.loads(line[7:])
+            results[name] = outcome
             save(args.json, results)
             todo.pop(0)
         process.stdin.close()
@@ -244,12 +249,14 @@ def main():
         thread.start()
     for thread in threads:
         thread.join()
-    counts = collections.Counter(kind for kind, _, _ in results.values())
+    counts = collections.Counter(kind for kind, *_ in results.values())
     print(f"{len(results)} operators in {time.time() - start:.0f} s: "
           + ", ".join(f"{kind} {count}" for kind, count in counts.most_common()))
-    missing = collections.Counter(name for _, _, eager in results.values() for name in eager)
+    drawing = sum(kind == "right" and bool(drawn) for kind, _, _, drawn in results.values())
+    print(f"of the right ones {drawing} with random numbers that PyTorch's generator drew ahead")
+    missing = collections.Counter(name for _, _, eager, _ in results.values() for name in eager)
     for kind in ("crash", "wrong", "none"):
-        for name, (got, detail, _) in sorted(results.items()):
+        for name, (got, detail, *_) in sorted(results.items()):
             if got == kind:
                 print(f"{kind}: {name}: {detail}")
     for name, count in missing.most_common():

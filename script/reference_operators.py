@@ -115,7 +115,7 @@ class _Finder:
 
 
 def torch_rows():
-    """The rows of heddle.torch's table, without PyTorch. Leaves no module behind."""
+    """The rows of heddle.torch's tables, without PyTorch. Leaves no module behind."""
     before = dict(sys.modules)
     folder = ROOT / "python" / "heddle" / "torch"
     package = types.ModuleType("heddle_torch_rows")
@@ -129,7 +129,7 @@ def torch_rows():
         table = importlib.import_module(package.__name__ + ".table")
         for path in sorted(folder.glob("ops_*.py")):
             importlib.import_module(f"{package.__name__}.{path.stem}")
-        return sorted(table.ROWS)
+        return sorted({*table.ROWS, *table.BOUNDED})
     finally:
         sys.meta_path.remove(finder)
         sys.modules.clear()

@@ -251,31 +251,23 @@ class TorchTest(unittest.TestCase):
         for a, b in zip(model.parameters(), other.parameters()):
             torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-5)
 
-    def test_random_numbers_are_torchs(self):
-        model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 8))
-        x = torch.randn(4, 8)
-        function = compiled(model)
-        torch.manual_seed(3)
-        with self.assertWarnsRegex(UserWarning, r"aten.native_dropout.default \(1"):
-            got = function(x)
-        torch.manual_seed(3)
-        torch.testing.assert_close(got, model(x))
-
     def test_what_has_no_row_runs_in_pytorch(self):
         def function(x):
-            return torch.linalg.svdvals(x @ x.t() + 1).exp() * 2
+            return torch.poisson((x @ x.t()).abs() + 1).exp() * 2
         x = torch.randn(4, 4)
-        with self.assertWarnsRegex(UserWarning, r"aten._linalg_svd.default \(1, File .*line"):
+        torch.manual_seed(2)
+        with self.assertWarnsRegex(UserWarning, r"aten.poisson.default \(1, File .*line"):
             got = compiled(function)(x)
+        torch.manual_seed(2)
         torch.testing.assert_close(got, function(x))
 
     def test_explained(self):
         warnings.simplefilter("ignore")
-        told = heddle.torch.explain(lambda x: torch.linalg.svdvals(x + 1).exp(), torch.eye(3))
+        told = heddle.torch.explain(lambda x: torch.poisson(x + 1).exp(), torch.eye(3))
         self.assertEqual(len(told.graphs), 1)
-        self.assertEqual(list(told.graphs[0].eager), ["aten._linalg_svd.default"])
+        self.assertEqual(list(told.graphs[0].eager), ["aten.poisson.default"])
         self.assertEqual(len(told.graphs[0].parts), 2)
-        self.assertRegex(str(told), r"1 graphs, 0 breaks\n(.*\n)*  PyTorch: aten._linalg_svd")
+        self.assertRegex(str(told), r"1 graphs, 0 breaks\n(.*\n)*  PyTorch: aten.poisson")
 
     def test_the_entry_point(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -12,14 +12,11 @@ from torch._dynamo.backends.common import aot_autograd
 
 import heddle
 
-from . import (ops_elementwise, ops_indexing, ops_linalg, ops_lu,  # noqa: F401 rows
-               ops_movement, ops_polynomials, ops_pools, ops_products, ops_reductions, ops_special)
+from . import (cross_entropy, draws, ops_counts, ops_elementwise, ops_gamma,  # noqa: F401 rows
+               ops_indexing, ops_ldl, ops_linalg, ops_lu, ops_movement, ops_polynomials, ops_pools,
+               ops_products, ops_qr, ops_reductions, ops_samples, ops_special, ops_svd)
 from .partition import compile_graph
 from .table import find
-
-# Not decomposed: eager's random numbers are those of the operator as it is.
-_KEPT = ("native_dropout",)
-
 
 @functools.cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
@@ -27,8 +24,9 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table = torch._decomp.core_aten_decompositions()
     more = torch._decomp.get_decompositions([
         getattr(torch.ops.aten, name) for name in _DECOMPOSED if hasattr(torch.ops.aten, name)])
-    return {op: by for op, by in {**table, **more}.items()
-            if find(op) is None and op.name().partition("::")[2].partition(".")[0] not in _KEPT}
+    return {op: by for op, by in {**table, **more, **draws.DECOMPOSITIONS,
+                                       **cross_entropy.decompositions()}.items()
+            if find(op) is None}
 
 
 # With a decomposition that is not among the core ones.

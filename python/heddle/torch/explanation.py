@@ -14,11 +14,13 @@ _collecting = threading.local()
 @dataclasses.dataclass
 class Record:
     """A graph that was compiled: what it is for, its operators, those that run in PyTorch as
-    {operator: (why, source line)}, and what its parts are: (operators, sizes, note)."""
+    {operator: (why, source line)}, what its parts are: (operators, sizes, note), and how often
+    which operator draws numbers for it, with PyTorch's generator, before it starts."""
     kind: str
     operators: int
     eager: dict[str, tuple[str, str | None]]
     parts: list[tuple[int, Any, str]] = dataclasses.field(default_factory=list)
+    drawn: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 def add(record: Record) -> None:
@@ -47,6 +49,8 @@ class Explained:
             for count, sizes, note in graph.parts:
                 at = f" for {sizes}" if sizes else ""
                 lines.append(f"  program: {count} operators{at}; {note}")
+            for name, count in graph.drawn.items():
+                lines.append(f"  drawn by PyTorch's generator ahead: {name}, {count}")
             for name, (why, line) in graph.eager.items():
                 lines.append(f"  PyTorch: {name}: {why}" + (f" ({line})" if line else ""))
         return "\n".join(lines)

@@ -45,6 +45,20 @@ def is_number(node: Node) -> bool:
     return isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool))
 
 
+def symbols_of(inputs: Sequence[Node]) -> list[tuple[int, int | None, Expression]]:
+    """(position, dimension, expression) of what is symbolic in inputs; no dimension: a number."""
+    symbolic: list[tuple[int, int | None, Expression]] = []
+    for i, node in enumerate(inputs):
+        value = node.meta.get("val")
+        if isinstance(value, (torch.SymInt, torch.SymFloat)):
+            symbolic.append((i, None, value.node.expr))
+        elif isinstance(value, torch.Tensor):
+            extents: Sequence[Any] = value.shape
+            symbolic += [(i, d, size.node.expr) for d, size in enumerate(extents)
+                         if isinstance(size, torch.SymInt)]
+    return symbolic
+
+
 def meta_of(value: Any, bindings: Bindings | None) -> Any:
     """What tracing knows of a result, with sizes that are numbers; it has no memory."""
     if isinstance(value, (list, tuple)):

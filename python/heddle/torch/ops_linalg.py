@@ -5,7 +5,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .lower import Graph, Unsupported, Value, is_float
+from .loops import (batched, check_matrix, line_at, loop, places, solve_triangle, turned, unit)
+from .lower import Graph, Unsupported, Value
 from .ops_indexing import gather_rows
 from .ops_movement import tril
 from .table import row, type_of
@@ -80,71 +81,115 @@ def fft_c2r(g: Graph, r: Any, x: Value, dims: Sequence[int], normalization: int,
 
 @row("linalg_cholesky_ex")
 def cholesky(g: Graph, r: Any, x: Value, upper: bool = False, check: bool = False) -> list[Value]:
-    if check or not is_float(x.type):
+    check_matrix(x)
+    if check:
         raise Unsupported("a check while it runs")
-    swap = [*range(x.rank - 2), x.rank - 1, x.rank - 2]
-    if upper:
-        x = g.transpose(x, swap)
-    y = tril(g, None, g.add("cholesky", x.type, x.shape, [x], "lower=true"))
-    bad = g.reduce("or", g.is_nan(y), [x.rank - 2, x.rank - 1], False)
-    return [g.transpose(y, swap) if upper else y, g.convert(bad, "s32")]
+    if 0 in x.shape:
+        return [x, g.full(x.shape[:-2], 0, "s32")]
+    flat = batched(g, turned(g, x) if upper else x)
+    b, n, _ = flat.shape
 
-
-def solve(g: Graph, a: Value, b: Value, lower: bool, unit: bool = False, transposed: bool = False,
-          left: bool = True) -> Value:
-    if 0 in b.shape:
-        return b
-    way = "TRANSPOSE" if transposed else "NO_TRANSPOSE"
-    flags = ", ".join(f"{name}={str(bool(value)).lower()}" for name, value in (
-        ("left_side", left), ("lower", lower), ("unit_diagonal", unit)))
-    return g.add("triangular-solve", b.type, b.shape, [a, b], f"{flags}, transpose_a={way}")
+    def step(g: Graph, k: Value, state: list[Value]) -> list[Value]:
+        x, bad = state
+        column = line_at(g, x, 2, k)
+        pivot = line_at(g, column, 1, k)
+        line = g.iota(column.shape, 1, "s32")
+        column = g.select(g.compare("GE", line, k), g.div(column, g.unary("sqrt", pivot)),
+                          g.scalar(0, x.type))
+        rows, columns = places(g, x)
+        update = g.sub(x, g.mul(column, g.reshape(column, [b, 1, n])))
+        here = g.compare("EQ", columns, k)
+        x = g.select(here, column, g.select(g.compare("GT", columns, k), update, x))
+        # LAPACK's: of the first leading minor that is not positive definite.
+        fails = g.both(g.no(g.compare("GT", pivot, 0)), g.compare("EQ", bad, 0))
+        return [x, g.select(fails, g.add_(k, 1), bad)]
+    y, bad = loop(g, n, [flat, g.full([b, 1, 1], 0, "s32")], step)
+    y = g.reshape(tril(g, None, y), x.shape)
+    return [turned(g, y) if upper else y, g.reshape(bad, x.shape[:-2])]
 
 
 def _batched(g: Graph, x: Value, batch: Sequence[int]) -> Value:
-    return g.broadcast(x, [*batch, *x.shape[-2:]])
+    return batched(g, g.broadcast(x, [*batch, *x.shape[-2:]]))
 
 
 @row("linalg_solve_triangular")
 def solve_triangular(g: Graph, r: Any, a: Value, b: Value, upper: bool, left: bool = True,
                      unitriangular: bool = False) -> Value:
-    if not is_float(b.type):
-        raise Unsupported("a complex system")
+    check_matrix(a)
     if 0 in r.shape:
         return g.full(r.shape, 0, b.type)
-    batch = r.shape[:-2]
-    return solve(g, _batched(g, a, batch), _batched(g, b, batch), not upper, unitriangular,
-                 left=left)
+    a, b = (_batched(g, x, r.shape[:-2]) for x in (a, b))
+    if left:
+        return g.reshape(solve_triangle(g, a, b, not upper, unitriangular), r.shape)
+    y = solve_triangle(g, turned(g, a), turned(g, b), upper, unitriangular)
+    return g.reshape(turned(g, y), r.shape)
 
 
 @row("triangular_solve")
 def triangular_solve(g: Graph, r: Any, b: Value, a: Value, upper: bool = True,
                      transpose: bool = False, unitriangular: bool = False) -> list[Value]:
-    if not is_float(b.type):
-        raise Unsupported("a complex system")
+    check_matrix(a)
     if 0 in r[0].shape:
         return [g.full(one.shape, 0, b.type) for one in r]
-    batch = r[0].shape[:-2]
-    return [solve(g, _batched(g, a, batch), _batched(g, b, batch), not upper, unitriangular,
-                  transpose), g.broadcast(a, r[1].shape)]
+    flat, side = (_batched(g, x, r[0].shape[:-2]) for x in (a, b))
+    y = solve_triangle(g, turned(g, flat) if transpose else flat, side, upper == transpose,
+                       unitriangular)
+    return [g.reshape(y, r[0].shape), g.broadcast(a, r[1].shape)]
 
 
 @row("cholesky_solve")
 def cholesky_solve(g: Graph, r: Any, b: Value, factor: Value, upper: bool = False) -> Value:
-    if not is_float(b.type):
-        raise Unsupported("a complex system")
+    check_matrix(factor)
     if 0 in r.shape:
         return g.full(r.shape, 0, b.type)
-    batch = r.shape[:-2]
-    factor, b = _batched(g, factor, batch), _batched(g, b, batch)
-    y = solve(g, factor, b, not upper, transposed=upper)
-    return solve(g, factor, y, not upper, transposed=not upper)
+    factor, b = (_batched(g, x, r.shape[:-2]) for x in (factor, b))
+    lower, over = (turned(g, factor), factor) if upper else (factor, turned(g, factor))
+    y = solve_triangle(g, over, solve_triangle(g, lower, b, True), False)
+    return g.reshape(y, r.shape)
 
 
 @row("cholesky_inverse")
 def cholesky_inverse(g: Graph, r: Any, factor: Value, upper: bool = False) -> Value:
-    rows, columns = (g.iota(factor.shape[-2:], d, "s32") for d in (0, 1))
-    unit = g.convert(g.compare("EQ", rows, columns), factor.type)
-    return cholesky_solve(g, r, unit, factor, upper)
+    return cholesky_solve(g, r, unit(g, factor.shape[-2:], factor.type), factor, upper)
+
+
+_TAYLOR = [1 / math.factorial(k) for k in range(17)]
+
+
+@row("linalg_matrix_exp")
+def matrix_exp(g: Graph, r: Any, x: Value) -> Value:
+    """Taylor's polynomial of degree 16 of a part so small that it is exact, squared as often as that
+    was halved. In double."""
+    check_matrix(x)
+    if 0 in x.shape:
+        return g.full(r.shape, 0, x.type)
+    if x.shape[-1] > 64:
+        raise Unsupported("larger than products in double are good for: PyTorch's")
+    a = g.convert(batched(g, x), "f64")
+    size = g.most(g.sum(g.unary("abs", a), [2], True), [1, 2], True)
+    halvings = g.unary("ceil", g.add_(g.mul(g.unary("log", g.max(size, 0.25)), 1 / math.log(2)), 1))
+    halvings = g.min(g.max(halvings, 0), 1100)
+    a = g.mul(a, g.unary("exponential", g.mul(halvings, -math.log(2))))
+
+    def product(g: Graph, x: Value, y: Value) -> Value:
+        return g.dot(x, y, ([2], [1]), ([0], [0]))
+    powers = [unit(g, a.shape, "f64"), a]
+    powers += [product(g, a, a)]
+    powers += [product(g, powers[2], a), product(g, powers[2], powers[2])]
+    y = g.mul(powers[0], _TAYLOR[16])
+    for block in (12, 8, 4, 0):
+        y = product(g, y, powers[4])
+        for k in range(4):
+            y = g.add_(y, g.mul(powers[k], _TAYLOR[block + k]))
+
+    def step(g: Graph, k: Value, state: list[Value]) -> list[Value]:
+        y, left = state
+        again = g.compare("GT", left, 0)
+        return [g.select(again, product(g, y, y), y), g.sub(left, 1)]
+
+    def going(g: Graph, state: list[Value]) -> Value:
+        return g.compare("GT", g.most(state[1], [0, 1, 2]), 0)
+    return g.reshape(loop(g, 1100, [y, halvings], step, going)[0], x.shape)
 
 
 @row("_trilinear")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .loops import loop
 from .lower import Graph, Unsupported, Value, highest, is_complex, is_float, lowest
 from .ops_movement import wrap
 from .table import ROWS, Row, row, type_of
@@ -201,16 +202,19 @@ def log_softmax(g: Graph, r: Any, x: Value, dim: int, *rest: Any) -> Value:
 
 # ---- running sums ----
 
+# Doubling the step composes each element of all before it: a long one is no program.
+_MOST_DOUBLED = 512
+
 def running(g: Graph, x: Value, dim: int, op: str, start: Number) -> Value:
-    """By doubling: log2(n) steps."""
-    n, step = x.shape[dim], 1
-    while step < n:
-        low = [0] * x.rank
-        high = [0] * x.rank
-        low[dim], high[dim] = step, -step
-        x = g.binary(op, x, g.pad(x, start, low, high))
-        step *= 2
-    return x
+    """As a window that reaches to the start, which is one pass."""
+    n = x.shape[dim]
+    if x.count == 0:
+        return x
+    low, size = [0] * x.rank, [1] * x.rank
+    low[dim], size[dim] = n - 1, n
+    window = "x".join(map(str, size)) + " pad=" + "x".join(f"{one}_0" for one in low)
+    return g.add("reduce-window", x.type, x.shape, [x, g.scalar(start, x.type)],
+                 f"window={{size={window}}}, to_apply={g.combiner(op, x.type)}")
 
 
 @row("cumsum")
@@ -218,20 +222,21 @@ def cumsum(g: Graph, r: Any, x: Value, dim: int, dtype: Any = None) -> Value:
     x = g.convert(x, type_of(r))
     if x.rank == 0 or x.count == 0:
         return x
-    dim, n = wrap(dim, x.rank), x.shape[wrap(dim, x.rank)]
-    if n > 1 << 12:
-        return running(g, x, dim, "add", 0)
-    low, size = [0] * x.rank, [1] * x.rank
-    low[dim], size[dim] = n - 1, n
-    window = "x".join(map(str, size)) + " pad=" + "x".join(f"{one}_0" for one in low)
-    return g.add("reduce-window", x.type, x.shape, [x, g.scalar(0, x.type)],
-                 f"window={{size={window}}}, to_apply={g.combiner('add', x.type)}")
+    return _precise(g, x, wrap(dim, x.rank), "add", 0)
+
+
+def _precise(g: Graph, x: Value, dim: int, op: str, start: Number) -> Value:
+    """One element after another: in more bits where many are rounded."""
+    wide = {"f16": "f32", "bf16": "f32"}.get(x.type, x.type)
+    if x.type == "f32" and x.shape[dim] > 1 << 12:
+        wide = "f64"
+    return g.convert(running(g, g.convert(x, wide), dim, op, start), x.type)
 
 
 @row("cumprod")
 def cumprod(g: Graph, r: Any, x: Value, dim: int, dtype: Any = None) -> Value:
     x = g.convert(x, type_of(r))
-    return running(g, x, wrap(dim, x.rank), "multiply", 1) if x.rank and x.count else x
+    return _precise(g, x, wrap(dim, x.rank), "multiply", 1) if x.rank and x.count else x
 
 
 @row("logcumsumexp")
@@ -239,6 +244,11 @@ def logcumsumexp(g: Graph, r: Any, x: Value, dim: int) -> Value:
     if x.rank == 0 or x.count == 0:
         return x
     dim, step = wrap(dim, x.rank), 1
+    if x.shape[dim] > _MOST_DOUBLED:
+        raise Unsupported(f"a running sum of {x.shape[dim]} exponentials")
+    if not is_float(x.type):
+        raise Unsupported(f"running sums of exponentials of {x.type}")
+    type, x = x.type, g.convert(x, "f64")  # its gradient is a difference of two such sums
     while step < x.shape[dim]:
         low, high = [0] * x.rank, [0] * x.rank
         low[dim], high[dim] = step, -step
@@ -248,7 +258,7 @@ def logcumsumexp(g: Graph, r: Any, x: Value, dim: int) -> Value:
         x = g.select(g.compare("EQ", least, -math.inf), most,
                      g.select(g.compare("EQ", least, math.inf), most, g.add_(most, rest)))
         step *= 2
-    return x
+    return g.convert(x, type)
 
 
 def _running_pick(least: bool) -> Row:
@@ -256,19 +266,14 @@ def _running_pick(least: bool) -> Row:
         if x.rank == 0 or x.count == 0:
             return [x, g.full(x.shape, 0, "s64")]
         dim = wrap(dim, x.rank)
-        at, step = g.iota(x.shape, dim, "s64"), 1
-        while step < x.shape[dim]:
-            low, high = [0] * x.rank, [0] * x.rank
-            low[dim], high[dim] = step, -step
-            other = g.pad(x, highest(x.type) if least else lowest(x.type), low, high)
-            place = g.pad(at, -1, low, high)
-            old = g.compare("LT" if least else "GT", other, x)
-            if is_float(x.type):
-                old = g.both(g.either(old, g.is_nan(other)), g.no(g.is_nan(x)))
-            old = g.both(old, g.compare("GE", place, 0))
-            x, at = g.select(old, other, x), g.select(old, place, at)
-            step *= 2
-        return [x, at]
+        op, start = ("minimum", highest) if least else ("maximum", lowest)
+        best = running(g, x, dim, op, start(x.type))
+        hit = g.compare("EQ", x, best)
+        if is_float(x.type):
+            hit = g.either(hit, g.is_nan(x))
+        at = g.select(hit, g.iota(x.shape, dim, "s64"), g.scalar(-1, "s64"))
+        at = running(g, at, dim, "maximum", lowest("s64"))
+        return [best, at]
     return lower
 
 
@@ -320,7 +325,44 @@ def topk(g: Graph, r: Any, x: Value, k: int, dim: int = -1, largest: bool = True
     if x.rank == 0:
         return [x, g.scalar(0, "s64")] if k else [g.full([0], 0, x.type)] * 2
     dim = wrap(dim, x.rank)
+    if is_float(x.type) and 0 < k <= _PICKED and x.shape[dim] > 2 * k:
+        return _picked(g, x, dim, k, not largest)
     return [g.slice_dim(v, dim, 0, k) for v in sorted_with_places(g, x, dim, largest)]
+
+
+# So many of the greatest are faster picked one after another than sorted.
+_PICKED = 64
+
+
+def _picked(g: Graph, x: Value, dim: int, k: int, least: bool) -> list[Value]:
+    """(values, positions) of the k first in order; NaN is the greatest of all."""
+    shape = [k if d == dim else n for d, n in enumerate(x.shape)]
+    kind = position_type(x.shape[dim])
+    # Without NaN in the comparison: as far from what is picked as can be, or the first of all.
+    far = math.inf if least else -math.inf
+
+    def step(g: Graph, number: Value, state: list[Value]) -> list[Value]:
+        x, free, values, places = state
+        line = g.iota(x.shape, dim, kind)
+        nan = g.is_nan(x)
+        key = g.select(g.either(nan, g.no(free)), far, x)
+        best = (g.least if least else g.most)(key, [dim], True)
+        hit = g.both(g.both(free, g.no(nan)), g.compare("EQ", key, best))
+        nans = g.both(free, nan)
+        end = g.scalar(x.shape[dim], kind)
+        plain = g.least(g.select(hit, line, end), [dim], True)
+        other = g.least(g.select(nans, line, end), [dim], True)
+        first, second = (plain, other) if least else (other, plain)
+        at = g.select(g.compare("LT", first, end), first, second)
+        here = g.compare("EQ", line, at)
+        value = g.sum(g.select(here, x, g.scalar(0, x.type)), [dim], True)
+        put = g.compare("EQ", g.iota(shape, dim, "s32"), number)
+        return [x, g.both(free, g.no(here)), g.select(put, value, values),
+                g.select(put, at, places)]
+    free = g.full(x.shape, True, "pred")
+    _, _, values, places = loop(g, k, [x, free, g.full(shape, 0, x.type), g.full(shape, 0, kind)],
+                                step)
+    return [values, g.convert(places, "s64")]
 
 
 @row("kthvalue")

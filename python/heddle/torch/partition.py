@@ -11,7 +11,7 @@ import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from . import explanation
+from . import around, explanation, ops_bounded
 from .extents import is_number
 from .program import Part, lower_node, placeholder_value, values_of
 from .lower import Graph, Unsupported
@@ -31,7 +31,10 @@ def find_unsupported(gm: GraphModule) -> dict[Node, str]:
     bindings = None  # hints
     for node in gm.graph.nodes:
         if node.op in ("placeholder", "get_attr"):
-            env[node] = placeholder_value(graph, node, bindings, gm)
+            try:
+                env[node] = placeholder_value(graph, node, bindings, gm)
+            except Unsupported as why:
+                env[node] = why
         elif node.op == "call_function":
             try:
                 env[node] = lower_node(graph, node, env, bindings)
@@ -86,18 +89,46 @@ def _static_names(gm: GraphModule, kind: str) -> set[str]:
     return {inputs[i].name for i in metadata.static_input_indices if i < len(inputs)}
 
 
+# Where the factorisations say whether they give vectors, and which results those are.
+_VECTORS = {torch.ops.aten._linalg_svd.default: (2, "compute_uv", (0, 2)),
+            torch.ops.aten._linalg_eigh.default: (2, "compute_v", (1,))}
+
+
+def leave_out_vectors(gm: GraphModule) -> None:
+    """Has only values computed where nothing reads singular vectors or eigenvectors."""
+    for node in gm.graph.nodes:
+        place, name, vectors = _VECTORS.get(node.target, (0, "", ()))
+        if name and not any(user.args[1] in vectors for user in node.users):
+            if len(node.args) > place:
+                node.update_arg(place, False)
+            else:
+                node.update_kwarg(name, False)
+
+
 def compile_graph(gm: GraphModule, kind: str, options: dict[str, Any]) -> Callable[..., Any]:
     """A function of the graph's inputs that gives a list of its outputs."""
-    reasons = find_unsupported(gm)
     static = _static_names(gm, kind)
+    draws, checks = around.take_draws(gm), around.take_checks(gm)
+    leave_out_vectors(gm)
+    ops_bounded.drop_assertions(gm)
+    reasons = find_unsupported(gm)
     operators = [n for n in gm.graph.nodes if n.op == "call_function"]
     record = explanation.Record(kind, len(operators), {
         str(node.target): (why, source_line(node)) for node, why in reasons.items()})
     explanation.add(record)
+    if reasons:
+        tell(reasons)
+    if not draws and not checks:
+        return _programs(gm, reasons, static, options, record)
+    whole = around.Around(gm, draws, checks, record)
+    whole.inside = _programs(gm, reasons, static, options, record)
+    return whole
+
+
+def _programs(gm: GraphModule, reasons: Mapping[Node, str], static: set[str],
+              options: dict[str, Any], record: explanation.Record) -> Callable[..., Any]:
     if not reasons:
-        part = Part(gm, static, options, record)
-        return part if operators else gm.forward
-    tell(reasons)
+        return Part(gm, static, options, record) if record.operators else gm.forward
     partitioner = CapabilityBasedPartitioner(gm, _Support(reasons),
                                              allows_single_node_partition=True)
     whole = partitioner.fuse_partitions(partitioner.propose_partitions())

@@ -13,10 +13,11 @@ import heddle
 
 from . import index_checks, memory_order
 from .extents import (Bindings, concrete, dense_order, is_number, meta_of, order_of, sizes,
-                      split)
+                      split, symbols_of)
 from .lower import TYPES, Graph, Unsupported, Value
 from .merges import Merges
-from .table import lower
+from .ops_bounded import Bounded, unbind
+from .table import arguments_of, find_bounded, lower
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,6 +79,10 @@ def _argument(value: Any, env: Env, bindings: Bindings | None) -> Any:
         value = env[value]
         if isinstance(value, torch.Tensor):
             raise Unsupported(f"a tensor of {value.dtype} on {value.device}")
+        if isinstance(value, Bounded):
+            raise Unsupported("an extent that data decides")
+        if isinstance(value, Unsupported):  # as find_unsupported keeps what no program can take
+            raise value
         return value
     if isinstance(value, (list, tuple)):
         return [_argument(one, env, bindings) for one in value]
@@ -88,6 +93,9 @@ def _argument(value: Any, env: Env, bindings: Bindings | None) -> Any:
 
 def lower_node(graph: Graph, node: Node, env: Env, bindings: Bindings | None) -> Any:
     """What a node gives: Values and numbers."""
+    if node.target is torch.ops.aten._local_scalar_dense.default and \
+            all(user.target is torch.ops.aten.scalar_tensor.default for user in node.users):
+        return graph.reshape(_argument(node.args[0], env, bindings), [])  # a tensor again
     if is_number(node):
         return concrete(node.meta["val"], bindings)
     if node.target is operator.getitem:
@@ -97,10 +105,17 @@ def lower_node(graph: Graph, node: Node, env: Env, bindings: Bindings | None) ->
         raise Unsupported("no row")
     if "val" not in node.meta:
         raise Unsupported("nothing is known of its result")
+    first: Any = node.args[0] if node.args else None
+    if node.target is torch.ops.aten.unbind.int and isinstance(env.get(first), Bounded):
+        rest: Any = node.args[1:]
+        return unbind(graph, env[first], *rest)
     args = [_argument(value, env, bindings) for value in node.args]
     kwargs = {name: _argument(value, env, bindings) for name, value in node.kwargs.items()}
     if node.target in memory_order.OPERATORS:
         args = memory_order.arguments(graph, node, args, env, bindings)
+    bounded = find_bounded(node.target)
+    if bounded is not None:
+        return bounded(graph, *arguments_of(node.target, args, kwargs))
     return lower(graph, node.target, meta_of(node.meta["val"], bindings), args, kwargs)
 
 
@@ -123,6 +138,14 @@ def specialised(gm: torch.fx.GraphModule, args: Sequence[Any]) -> torch.fx.Graph
                  if isinstance(arg, torch.Tensor) else arg for arg in args]
         _Sizes(copied).run(*fakes)
     return copied
+
+
+def _specialised(gm: torch.fx.GraphModule, args: Sequence[Any],
+                 why: Unsupported) -> torch.fx.GraphModule:
+    try:
+        return specialised(gm, args)
+    except Exception:  # tracing finds no sizes where data decides them
+        raise why from None
 
 
 def copy_graph(gm: torch.fx.GraphModule) -> torch.fx.Graph:
@@ -151,7 +174,7 @@ class _Input:
         if tensor.is_neg():
             tensor = tensor.resolve_neg()
         if not self.plain:
-            tensor = tensor.permute(self.order)
+            tensor = tensor.permute(*self.order)
         if not tensor.is_contiguous():
             tensor = tensor.contiguous()
         array: NDArray[Any] = (tensor.view(torch.int16) if self.is_bf16 else tensor).numpy()
@@ -183,6 +206,9 @@ class _Output:
             x = graph.reshape(x, self.extents)
         return graph.bitcast(x, "s16") if self.is_bf16 else x
 
+    def take(self, results: Sequence[NDArray[Any]], number: int) -> torch.Tensor:
+        return self.tensor(results[number])
+
     def tensor(self, array: NDArray[Any]) -> torch.Tensor:
         tensor = torch.from_numpy(array)
         if self.is_split and self.way != "view":
@@ -194,6 +220,24 @@ class _Output:
         if self.way == "view":
             return tensor.as_strided(self.shape, self.strides)
         return torch.empty_strided(self.shape, self.strides, dtype=tensor.dtype).copy_(tensor)
+
+
+class _CutOutput:
+    """How an array becomes as much of it as the next result says."""
+
+    def __init__(self, bounded: Bounded) -> None:
+        self.order = bounded.order
+
+    def take(self, results: Sequence[NDArray[Any]], number: int) -> torch.Tensor:
+        tensor = torch.from_numpy(results[number])[:int(results[number + 1])]
+        # In memory of its own: there may be much less of it.
+        return (tensor if self.order is None else tensor.permute(*self.order)).clone()
+
+
+def _is_only_given_back(node: Node) -> bool:
+    """Whether nothing reads a tensor: tokens, which order effects, are not even tensors."""
+    return not node.users or (isinstance(node.meta.get("val"), torch.Tensor)
+                              and all(user.op == "output" for user in node.users))
 
 
 class Lowered:
@@ -211,7 +255,7 @@ class Lowered:
         for node in gm.graph.nodes:
             if node.op == "placeholder":
                 position += 1
-                if not node.users:
+                if _is_only_given_back(node):
                     continue
                 number = len(graph.inputs)
                 env[node] = placeholder_value(graph, node, bindings, gm)
@@ -248,6 +292,10 @@ class Lowered:
             if one in arguments and isinstance(one.meta.get("val"), torch.Tensor):
                 self.outputs.append((self.ARGUMENT, arguments[one]))
                 continue
+            if isinstance(x, Bounded):
+                self.outputs.append((len(values), _CutOutput(x)))
+                values += [x.value, x.count]
+                continue
             if not isinstance(x, Value):
                 self.outputs.append((None, concrete(x, bindings)))
                 continue
@@ -273,7 +321,7 @@ class Program:
         if self.session is not None:
             results = self.session.run(None, [how.array(args[i]) for i, how in self.inputs])
         outputs = [how if number is None else
-                   args[how] if number == Lowered.ARGUMENT else how.tensor(results[number])
+                   args[how] if number == Lowered.ARGUMENT else how.take(results, number)
                    for number, how in self.outputs]
         return outputs[0] if self.single else outputs
 
@@ -301,17 +349,8 @@ class Part:
         self.static = [i for i, node in enumerate(inputs) if node.name in static and node.users]
         self.marks: list[tuple[int, int]] | None = None
         self.held: list[torch.Tensor] = []
-        # (position, dimension or None, expression)
-        self.symbolic: list[tuple[int, int | None, Expression]] = []
+        self.symbolic = symbols_of(inputs)
         self.merges, self.checks = Merges(), index_checks.find(gm.graph)
-        for i, node in enumerate(inputs):
-            value = node.meta.get("val")
-            if isinstance(value, (torch.SymInt, torch.SymFloat)):
-                self.symbolic.append((i, None, value.node.expr))
-            elif isinstance(value, torch.Tensor):
-                extents: Sequence[Any] = value.shape
-                self.symbolic += [(i, d, size.node.expr) for d, size in enumerate(extents)
-                                  if isinstance(size, torch.SymInt)]
         self.symbols = self._named_sizes()
 
     def _moved(self, args: Sequence[Any]) -> None:
@@ -372,10 +411,10 @@ class Part:
             constants = {}
         try:
             lowered = Lowered(gm, bindings, constants)
-        except Unsupported:  # a size that does not follow from those of the arguments by name
+        except Unsupported as why:  # a size that does not follow from those of arguments by name
             if not self.symbolic:
                 raise
-            gm, self.symbols, self.family = specialised(self.gm, args), [], None
+            gm, self.symbols, self.family = _specialised(self.gm, args, why), [], None
             lowered = Lowered(gm, Bindings(), constants)
         if lowered.text is None:
             return self._noted(lowered, None, extents, bindings, "no kernels")

@@ -17,6 +17,8 @@ from .lower import TYPES, Graph, Unsupported, Value
 Row = Callable[..., Any]
 _Row = TypeVar("_Row", bound=Row)
 ROWS: dict[str, Row] = {}
+# Those whose results have an extent that data decides (ops_bounded.py), without `result`.
+BOUNDED: dict[str, Row] = {}
 
 
 def row(*names: str) -> Callable[[_Row], _Row]:
@@ -39,6 +41,12 @@ def find(target: Any) -> Row | None:
     if space != "aten":
         return None
     return ROWS.get(f"{name}.{schema.overload_name or 'default'}") or ROWS.get(name)
+
+
+def find_bounded(target: Any) -> Row | None:
+    schema = getattr(target, "_schema", None)
+    space, _, name = getattr(schema, "name", "").partition("::")
+    return BOUNDED.get(name) if space == "aten" else None
 
 
 def arguments_of(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
