@@ -307,6 +307,25 @@ TEST_F(Driver, StatisticsAreWrittenWhole) {
   free_executable(executable);
 }
 
+TEST_F(Driver, SinksAreKept) {
+  ARGS(Plugin_Initialize, initialize);
+  CALL(Plugin_Initialize, initialize);
+  PJRT_LoadedExecutable* executable = nullptr;
+  const char* code =
+      "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "  %0 = stablehlo.negate %x : tensor<2xf32>\n"
+      "  stablehlo.custom_call @dce_sink(%0) {has_side_effect = true} : (tensor<2xf32>) -> ()\n"
+      "  return %x : tensor<2xf32>\n"
+      "}\n";
+  ASSERT_EQ(compile(code, &executable).message, "");
+  PJRT_Buffer* x = buffer({1, 2}, {2});
+  std::vector<PJRT_Buffer*> results(1);
+  ASSERT_EQ(execute(executable, {x}, results).message, "");
+  EXPECT_THAT(values(results[0]), ElementsAre(1, 2));
+  for (PJRT_Buffer* each : {x, results[0]}) free_buffer(each);
+  free_executable(executable);
+}
+
 TEST_F(Driver, EventsOfTheCaller) {
   ARGS(Event_Create, create);
   CALL(Event_Create, create);
