@@ -1,6 +1,8 @@
 // The plug-in's library as jaxlib uses it, without JAX.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "driver.h"
 
 namespace heddle::pjrt {
@@ -22,6 +24,34 @@ TEST(PjrtTable, EveryFunctionIsThere) {
   const auto* last = reinterpret_cast<void* const*>(&api().PJRT_Event_Set);
   for (const auto* function = first; function <= last; ++function)
     EXPECT_NE(*function, nullptr) << function - first;
+}
+
+// A struct of any function, as somebody leaves it who knows nothing of it.
+struct Blank {
+  size_t struct_size = 0;
+  char rest[1024] = {};
+};
+using Any = PJRT_Error* (*)(Blank*);
+
+TEST(PjrtTable, NoFunctionTrustsItsArguments) {
+  const auto* first = reinterpret_cast<const Any*>(&api().PJRT_Error_GetCode);
+  const auto* last = reinterpret_cast<const Any*>(&api().PJRT_Event_Set);
+  const auto at = [](const auto& member) { return reinterpret_cast<const Any*>(&member); };
+  // These need nothing, and what they make would have to be freed.
+  const std::vector<const Any*> makers = {
+      at(api().PJRT_Client_Create), at(api().PJRT_TopologyDescription_Create),
+      at(api().PJRT_ExecuteContext_Create), at(api().PJRT_Event_Create)};
+  for (const Any* function = first; function <= last; ++function) {
+    SCOPED_TRACE(function - first);
+    EXPECT_NE(outcome((*function)(nullptr)).code, PJRT_Error_Code_OK);
+    Blank none, small, whole;
+    small.struct_size = 2 * sizeof(void*);
+    whole.struct_size = sizeof whole;
+    EXPECT_NE(outcome((*function)(&none)).code, PJRT_Error_Code_OK);
+    if (std::find(makers.begin(), makers.end(), function) != makers.end()) continue;
+    outcome((*function)(&small));  // an error, or nothing to do: it returns
+    outcome((*function)(&whole));
+  }
 }
 
 TEST(PjrtTable, WhatIsMissingNamesItself) {
