@@ -65,6 +65,17 @@ class ProgramTest(Case):
         self.same(lambda x: (x.sum(0), x.max(1), jnp.argmax(x), jnp.sort(x), jnp.cumsum(x, 1),
                              lax.top_k(x, 2)), numbers(5, 7))
 
+    def test_sorts_of_all_kinds_of_numbers(self):
+        x = np.array([0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1, -1] * 50, np.float32)
+        self.same(lambda x: (jnp.sort(x), jnp.argsort(x), jnp.sort(x, descending=True),
+                             jnp.argsort(x.astype(jnp.bfloat16)),
+                             jnp.searchsorted(jnp.sort(x), x)), x)
+
+    def test_approximate_top_k(self):
+        x = numbers(3, 40, 2)
+        for find in (lax.approx_max_k, lax.approx_min_k):
+            self.same(lambda x, find=find: find(x, 5, reduction_dimension=1), x)
+
     def test_gather_and_scatter(self):
         self.same(lambda x, i: (x[i], x.at[i].add(1), x.at[i].set(2, mode="drop")), numbers(6, 2),
                   np.array([0, 3, 3, 9]))
