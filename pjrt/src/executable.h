@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -68,12 +69,14 @@ class Executable {
   std::vector<PJRT_Layouts_MemoryLayout*> layouts;
 
  private:
+  using Clock = std::chrono::steady_clock;
   // What handing over costs, a few times.
   static constexpr int64_t kLongNs = 50'000;
   Executable() = default;
   void finish(ModelHandle model, const Options& options);
   void tell();
-  void note_time(int64_t ns);
+  bool is_timed();
+  void note_time(Clock::duration taken);
 
   std::string name_, fingerprint_, code_, request_;
   ProgramHandle program_;
@@ -82,6 +85,7 @@ class Executable {
   Told told_;
   bool calls_python_ = false;
   std::atomic<int64_t> usual_ns_ = 0;  // 0: it has not run
+  std::atomic<uint32_t> runs_ = 0;
   std::mutex mutex_;
   std::vector<ContextHandle> idle_;
 };

@@ -23,7 +23,8 @@ class Run {
                     const PJRT_Memory* memory);
   // Null: the run is over. Throws where it failed, or an input has.
   std::shared_ptr<Moment> start(Worker* worker);
-  const std::vector<std::shared_ptr<Storage>>& outputs() const { return outputs_; }
+  // What it keeps of its memory is no longer of use here.
+  std::vector<std::shared_ptr<Storage>> give_outputs() { return std::move(outputs_); }
 
  private:
   void run();
@@ -182,8 +183,9 @@ void LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args& args) {
   check_donation(donors, arguments, args.num_args);
   run.take_outputs(arguments, donors, memory);
   const std::shared_ptr<Moment> done = run.start(&args.executable->client->worker);
+  std::vector<std::shared_ptr<Storage>> outputs = run.give_outputs();
   for (size_t i = 0; i < donors.size(); ++i)
-    results[i] = new PJRT_Buffer(memory, executable->outputs()[i], run.outputs()[i], done);
+    results[i] = new PJRT_Buffer(memory, executable->outputs()[i], std::move(outputs[i]), done);
   if (args.device_complete_events != nullptr) args.device_complete_events[0] = make_event(done);
 }
 
