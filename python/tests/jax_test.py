@@ -37,9 +37,9 @@ class Case(unittest.TestCase):
         for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True):
             self.assertEqual((a.shape, a.dtype), (b.shape, b.dtype))
             self.assertEqual(a.device.platform, "heddle")
-            np.testing.assert_allclose(np.asarray(a, np.float64 if a.dtype != complex else None),
-                                       np.asarray(b, np.float64 if b.dtype != complex else None),
-                                       rtol=rtol, atol=atol)
+            wide = np.complex128 if jnp.iscomplexobj(a) else np.float64
+            np.testing.assert_allclose(np.asarray(a, wide), np.asarray(b, wide), rtol=rtol,
+                                       atol=atol)
 
 
 class ProgramTest(Case):
@@ -145,6 +145,9 @@ class LinalgTest(Case):
             symmetric = a + a.swapaxes(1, 2)
             np.testing.assert_allclose(jnp.linalg.eigvalsh(symmetric),
                                        np.linalg.eigvalsh(symmetric), atol=1e-5)
+
+    def test_tridiagonal_forms_of_single_numbers(self):
+        self.same(jax.lax.linalg.tridiagonal, (numbers(1, 1) + 2j).astype(np.complex64))
 
     def test_solve(self):
         a, b = numbers(4, 4), numbers(4, 2)
