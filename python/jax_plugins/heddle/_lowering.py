@@ -77,6 +77,8 @@ def _linalg_rule(name: str, ctx: Any, *operands: Any, **params: Any) -> Any:
     from jax._src.interpreters import mlir
 
     avals = ctx.avals_out
+    if ctx.avals_in[0].dtype not in (np.float32, np.float64, np.complex64, np.complex128):
+        raise NotImplementedError(f"Unsupported dtype {ctx.avals_in[0].dtype}")  # LAPACK has none
     if any(0 in aval.shape for aval in ctx.avals_in) and name == "svd":
         from jax._src.lax import linalg
         return mlir.lower_fun(linalg._empty_svd, multiple_results=True)(
