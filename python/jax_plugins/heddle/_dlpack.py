@@ -31,7 +31,7 @@ def _shared(view: Any) -> Any:
     if view.nbytes == 0:
         return np.empty(view.shape, view.dtype)
     memory = (ctypes.c_char * view.nbytes).from_address(view.ctypes.data)
-    memory.array = view  # type: ignore[attr-defined]
+    memory.array = view
     return np.frombuffer(memory, view.dtype).reshape(view.shape)
 
 
@@ -70,8 +70,9 @@ def _dlpack_device(original: Callable[..., Any], self: Any) -> tuple[Any, int]:
     if self.platform() != PLATFORM:
         found: tuple[Any, int] = original(self)
         return found
-    from jax._src.dlpack import DLDeviceType
-    return DLDeviceType.kDLCPU, 0
+    from jax._src import dlpack
+    names: Any = dlpack  # the type is of another module in other versions
+    return names.DLDeviceType.kDLCPU, 0
 
 
 def _is_here(device: Any, imported: Any) -> bool:
@@ -117,6 +118,8 @@ def register() -> None:
 
     replace(array.ArrayImpl, "__dlpack__", _dlpack)
     replace(array.ArrayImpl, "__dlpack_device__", _dlpack_device)
-    for name, function in [("_check_device", _check_device), ("_place_array", _place_array)]:
+    ways: dict[str, Callable[..., Any]] = {"_check_device": _check_device,
+                                           "_place_array": _place_array}
+    for name, function in ways.items():
         if hasattr(dlpack, name):  # older ones have none: arrays come by way of "cpu"
             replace(dlpack, name, function)
