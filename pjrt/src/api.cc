@@ -68,7 +68,11 @@ PJRT_NamedValue number(const char* name, int64_t is) {
 
 }  // namespace
 
-void Plugin_Initialize(PJRT_Plugin_Initialize_Args& args) {}
+void Plugin_Initialize(PJRT_Plugin_Initialize_Args& args) {
+  // lax.dce_sink: keeps a value from being dropped, and does nothing with it.
+  heddle_register_custom_call(
+      "dce_sink", [](const heddle_custom_call*, void*) -> int32_t { return 0; }, nullptr);
+}
 
 void Plugin_Attributes(PJRT_Plugin_Attributes_Args& args) {
   static const PJRT_NamedValue attributes[] = {

@@ -140,7 +140,10 @@ std::shared_ptr<PJRT_Buffer::Storage> PJRT_Buffer::wait() const {
 
 std::shared_ptr<PJRT_Buffer::Storage> PJRT_Buffer::take(bool* exclusive) {
   const std::lock_guard lock(mutex_);
-  if (exclusive != nullptr) *exclusive = references_ == 0 && storage_.use_count() == 1;
+  if (exclusive != nullptr && storage_ != nullptr) {
+    const int64_t waiting = storage_->waiting_runs.load();  // first: it may fall, with the other
+    *exclusive = references_ == 0 && storage_.use_count() == 1 + waiting;
+  }
   return std::exchange(storage_, nullptr);
 }
 

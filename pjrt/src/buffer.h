@@ -1,6 +1,7 @@
 // Arrays on the device: dense, row-major, 64-byte aligned, in memory of the host.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,9 @@ class Storage {
 
   void* data() const { return data_; }
   bool is_ours() const { return counts_ != nullptr; }
+  // How many runs with a place in the order of the client's worker hold it: one that gets its place
+  // later may write over it. Never more than do; a run counts no longer before it lets go.
+  std::atomic<int64_t> waiting_runs{0};
   static bool is_aligned(const void* data) {
     return reinterpret_cast<uintptr_t>(data) % kAlignment == 0;
   }
@@ -53,7 +57,7 @@ struct PJRT_Buffer {
   // The same after waiting for the values; throws their error.
   std::shared_ptr<Storage> wait() const;
   // Ends its life: gives the memory to the caller. Null: it was deleted before. `exclusive`:
-  // nobody else may look at the memory from now on.
+  // nobody else looks at the memory from now on, but for runs in the worker's order.
   std::shared_ptr<Storage> take(bool* exclusive = nullptr);
   bool is_deleted() const;
   void add_reference();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "options.h"
+#include "worker.h"
 #include "xla/pjrt/c/pjrt_c_api.h"
 
 namespace heddle::pjrt {
@@ -61,6 +62,7 @@ struct PJRT_Client {
   std::array<PJRT_Memory, kMemoryKinds.size()> memories;
   std::array<PJRT_Memory*, kMemoryKinds.size()> memory_list{};
   PJRT_TopologyDescription topology;
+  heddle::pjrt::Worker worker;
 
   PJRT_Memory* default_memory() { return &memories[0]; }
 };

@@ -110,6 +110,8 @@ void Executable::finish(ModelHandle model, const Options& options) {
     outputs_.push_back(shape_of(port));
     donors_.push_back(heddle_program_output_donor(program, i));
   }
+  // The target of the Python side's custom calls (python/jax_plugins/heddle/_host.py).
+  calls_python_ = code_.find("heddle_python") != std::string::npos;
   tell();
 }
 
@@ -161,9 +163,26 @@ void Executable::run(const std::vector<const void*>& inputs, const std::vector<v
     check(heddle_context_bind_input(context.get(), static_cast<int64_t>(i), inputs[i]));
   for (size_t i = 0; i < outputs.size(); ++i)
     check(heddle_context_bind_output(context.get(), static_cast<int64_t>(i), outputs[i]));
+  const bool timed = is_timed();
+  const auto start = timed ? Clock::now() : Clock::time_point{};
   check(heddle_context_run(context.get()));
+  if (timed) note_time(Clock::now() - start);
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(context));
+}
+
+// Runs of short programs are timed now and then: two looks at a clock are a few hundredths of one.
+bool Executable::is_timed() {
+  constexpr uint32_t kEvery = 16;
+  return runs_.fetch_add(1, std::memory_order_relaxed) % kEvery == 0 || is_long();
+}
+
+// Notes the best of late: the first run and one that was disturbed say little.
+void Executable::note_time(Clock::duration taken) {
+  const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(taken).count();
+  const int64_t usual = usual_ns_.load(std::memory_order_relaxed);
+  const bool is_less = usual == 0 || ns < usual;
+  usual_ns_.store(is_less ? ns : usual + (ns - usual) / 8, std::memory_order_relaxed);
 }
 
 std::shared_ptr<Executable> live(const PJRT_LoadedExecutable* loaded) {

@@ -1,6 +1,8 @@
 // Compiled programs.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -35,6 +37,7 @@ class Executable {
   std::string serialize() const;
 
   // inputs[i], outputs[i]: memory of input i, output i. May be called by several threads at once.
+  // Throws where the run fails.
   void run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs);
 
   const std::string& name() const { return name_; }
@@ -43,6 +46,10 @@ class Executable {
   const std::string& request() const { return request_; }
   const std::vector<ArrayShape>& inputs() const { return inputs_; }
   const std::vector<ArrayShape>& outputs() const { return outputs_; }
+  // A run takes long enough to be worth another thread. False before the first one.
+  bool is_long() const { return usual_ns_.load(std::memory_order_relaxed) > kLongNs; }
+  // Its runs wait for Python's lock: not on a thread that one with the lock may wait for.
+  bool calls_python() const { return calls_python_; }
   // Of each output the donated input whose memory it may take; -1: none.
   const std::vector<int64_t>& donors() const { return donors_; }
   heddle_program_info info() const;
@@ -62,15 +69,23 @@ class Executable {
   std::vector<PJRT_Layouts_MemoryLayout*> layouts;
 
  private:
+  using Clock = std::chrono::steady_clock;
+  // What handing over costs, a few times.
+  static constexpr int64_t kLongNs = 50'000;
   Executable() = default;
   void finish(ModelHandle model, const Options& options);
   void tell();
+  bool is_timed();
+  void note_time(Clock::duration taken);
 
   std::string name_, fingerprint_, code_, request_;
   ProgramHandle program_;
   std::vector<ArrayShape> inputs_, outputs_;
   std::vector<int64_t> donors_;
   Told told_;
+  bool calls_python_ = false;
+  std::atomic<int64_t> usual_ns_ = 0;  // 0: it has not run
+  std::atomic<uint32_t> runs_ = 0;
   std::mutex mutex_;
   std::vector<ContextHandle> idle_;
 };

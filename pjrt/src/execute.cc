@@ -1,5 +1,6 @@
 // Runs of executables.
 #include <algorithm>
+#include <optional>
 
 #include "buffer.h"
 #include "call.h"
@@ -11,9 +12,30 @@ struct PJRT_ExecuteContext {};
 namespace heddle::pjrt {
 namespace {
 
-// The memory of one run: of its arguments, which it keeps alive, and of its results.
-struct Run {
-  std::vector<std::shared_ptr<Storage>> inputs, outputs;
+// One run: its memory, which it keeps alive, and what it waits for.
+class Run {
+ public:
+  explicit Run(std::shared_ptr<Executable> of) : executable_(std::move(of)) {}
+
+  void take_inputs(PJRT_Buffer* const* arguments);
+  // Of output i the memory of the donated input donors[i], or memory of its own.
+  void take_outputs(PJRT_Buffer* const* arguments, const std::vector<int64_t>& donors,
+                    const PJRT_Memory* memory);
+  // Null: the run is over. Throws where it failed, or an input has.
+  std::shared_ptr<Moment> start(Worker* worker);
+  // What it keeps of its memory is no longer of use here.
+  std::vector<std::shared_ptr<Storage>> give_outputs() { return std::move(outputs_); }
+
+ private:
+  void run();
+  std::optional<Failure> try_run();
+  void let_go();
+
+  std::shared_ptr<Executable> executable_;
+  std::vector<std::shared_ptr<Storage>> inputs_, outputs_;
+  std::vector<std::shared_ptr<Moment>> awaited_;
+  bool follows_ = false;    // it overwrites what earlier runs of the worker read
+  bool is_placed_ = false;  // in the worker's order
 };
 
 void check_argument(const ArrayShape& wanted, const PJRT_Buffer* buffer, size_t number) {
@@ -45,6 +67,94 @@ void check_donation(const std::vector<int64_t>& donors, PJRT_Buffer* const* argu
   }
 }
 
+void Run::take_inputs(PJRT_Buffer* const* arguments) {
+  const std::vector<ArrayShape>& wanted = executable_->inputs();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    check_argument(wanted[i], arguments[i], i);
+    inputs_.push_back(arguments[i]->hold());
+    const std::shared_ptr<Moment>& ready = arguments[i]->ready;
+    if (ready == nullptr) continue;
+    if (ready->is_set())
+      wait_for(ready);
+    else
+      awaited_.push_back(ready);
+  }
+}
+
+void Run::take_outputs(PJRT_Buffer* const* arguments, const std::vector<int64_t>& donors,
+                       const PJRT_Memory* memory) {
+  for (size_t i = 0; i < donors.size(); ++i) {
+    std::shared_ptr<Storage> storage;
+    if (donors[i] >= 0) {
+      const auto donor = static_cast<size_t>(donors[i]);
+      inputs_[donor].reset();
+      bool exclusive = false;
+      inputs_[donor] = arguments[donor]->take(&exclusive);
+      if (inputs_[donor] == nullptr) invalid("Buffer has been deleted or donated");
+      // Where somebody else may read it, it stays as it is.
+      if (exclusive && inputs_[donor]->is_ours()) storage = inputs_[donor];
+      follows_ |= storage != nullptr && storage->waiting_runs > 0;
+    }
+    if (storage == nullptr)
+      storage = std::make_shared<Storage>(executable_->outputs()[i].bytes, memory->client->counts);
+    outputs_.push_back(std::move(storage));
+  }
+}
+
+void Run::run() {
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  for (const auto& input : inputs_) inputs.push_back(input->data());
+  for (const auto& output : outputs_) outputs.push_back(output->data());
+  executable_->run(inputs, outputs);
+}
+
+std::optional<Failure> Run::try_run() {
+  try {
+    for (const auto& moment : awaited_) wait_for(moment);
+    run();
+    return {};
+  } catch (...) {
+    return failure_of_exception();
+  }
+}
+
+void Run::let_go() {
+  for (auto* all : {&inputs_, &outputs_})
+    for (auto& storage : *all) {
+      if (is_placed_) --storage->waiting_runs;
+      storage.reset();
+    }
+}
+
+std::shared_ptr<Moment> Run::start(Worker* worker) {
+  const bool must_wait = follows_ || !awaited_.empty();
+  if (executable_->calls_python()) {
+    if (must_wait) worker->drain();
+    for (const auto& moment : awaited_) wait_for(moment);
+    run();
+    return nullptr;
+  }
+  if (!must_wait && !(executable_->is_long() && worker->suits_this_thread())) {
+    run();
+    return nullptr;
+  }
+  auto done = std::make_shared<Moment>();
+  auto mine = std::make_shared<Run>(*this);
+  worker->add(
+      [mine, done] {
+        std::optional<Failure> failure = mine->try_run();
+        mine->let_go();
+        done->set(std::move(failure));
+      },
+      [&mine] {
+        mine->is_placed_ = true;
+        for (const auto* all : {&mine->inputs_, &mine->outputs_})
+          for (const auto& storage : *all) ++storage->waiting_runs;
+      });
+  return done;
+}
+
 }  // namespace
 
 void ExecuteContext_Create(PJRT_ExecuteContext_Create_Args& args) {
@@ -65,41 +175,18 @@ void LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args& args) {
             " inputs, got " + std::to_string(args.num_args));
   PJRT_Buffer* const* arguments =
       args.num_args > 0 ? given(args.argument_lists, "argument_lists")[0] : nullptr;
-  Run run;
-  std::vector<const void*> inputs;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    check_argument(wanted[i], arguments[i], i);
-    run.inputs.push_back(arguments[i]->wait());
-    inputs.push_back(run.inputs.back()->data());
-  }
   const std::vector<int64_t> donors = donated(*executable, options);
-  check_donation(donors, arguments, args.num_args);
-
   PJRT_Memory* memory = args.executable->client->default_memory();
-  std::vector<void*> outputs;
-  for (size_t i = 0; i < donors.size(); ++i) {
-    std::shared_ptr<Storage> storage;
-    if (donors[i] >= 0) {
-      const auto donor = static_cast<size_t>(donors[i]);
-      run.inputs[donor].reset();
-      bool exclusive = false;
-      storage = arguments[donor]->take(&exclusive);
-      if (!exclusive || !storage->is_ours()) {
-        run.inputs[donor] = std::move(storage);  // somebody else may read it: it stays as it is
-        storage = nullptr;
-      }
-    }
-    if (storage == nullptr)
-      storage = std::make_shared<Storage>(executable->outputs()[i].bytes, memory->client->counts);
-    outputs.push_back(storage->data());
-    run.outputs.push_back(std::move(storage));
-  }
-  executable->run(inputs, outputs);
-
-  PJRT_Buffer** results = outputs.empty() ? nullptr : given(args.output_lists, "output_lists")[0];
-  for (size_t i = 0; i < outputs.size(); ++i)
-    results[i] = new PJRT_Buffer(memory, executable->outputs()[i], std::move(run.outputs[i]));
-  if (args.device_complete_events != nullptr) args.device_complete_events[0] = make_event(nullptr);
+  PJRT_Buffer** results = donors.empty() ? nullptr : given(args.output_lists, "output_lists")[0];
+  Run run(executable);
+  run.take_inputs(arguments);
+  check_donation(donors, arguments, args.num_args);
+  run.take_outputs(arguments, donors, memory);
+  const std::shared_ptr<Moment> done = run.start(&args.executable->client->worker);
+  std::vector<std::shared_ptr<Storage>> outputs = run.give_outputs();
+  for (size_t i = 0; i < donors.size(); ++i)
+    results[i] = new PJRT_Buffer(memory, executable->outputs()[i], std::move(outputs[i]), done);
+  if (args.device_complete_events != nullptr) args.device_complete_events[0] = make_event(done);
 }
 
 }  // namespace heddle::pjrt

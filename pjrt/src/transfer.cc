@@ -46,6 +46,24 @@ PJRT_Buffer* copy_of(const PJRT_Buffer& buffer, PJRT_Memory* memory) {
   return new PJRT_Buffer(memory, buffer.shape, std::move(to));
 }
 
+// Calls `copy` with the buffer's values: now, or when they are there. Gives the event for that.
+PJRT_Event* when_ready(const PJRT_Buffer& buffer, std::function<void(const void*)> copy) {
+  std::shared_ptr<Storage> storage = buffer.hold();
+  if (buffer.ready == nullptr || buffer.ready->is_set()) {
+    wait_for(buffer.ready);
+    copy(storage->data());
+    return make_event(nullptr);
+  }
+  auto done = std::make_shared<Moment>();
+  buffer.ready->then([done, copy = std::move(copy),
+                      storage = std::move(storage)](const Moment::Error& error) mutable {
+    if (!error) copy(storage->data());
+    storage.reset();
+    done->set(error);
+  });
+  return make_event(std::move(done));
+}
+
 }  // namespace
 
 void Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args& args) {
@@ -125,9 +143,9 @@ void Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args& args) {
     invalid("dst_size is " + std::to_string(args.dst_size) + ", " + to_string(shape) + " has " +
             std::to_string(bytes) + " bytes");
   check_inside(shape, strides, args.dst_size);
-  const std::shared_ptr<Storage> storage = buffer.wait();
-  copy_array(shape, storage->data(), shape.strides(), args.dst, strides);
-  args.event = make_event(nullptr);
+  args.event = when_ready(buffer, [shape, strides, to = args.dst](const void* from) {
+    copy_array(shape, from, shape.strides(), to, strides);
+  });
 }
 
 void Buffer_CopyRawToHost(PJRT_Buffer_CopyRawToHost_Args& args) {
@@ -136,11 +154,12 @@ void Buffer_CopyRawToHost(PJRT_Buffer_CopyRawToHost_Args& args) {
       args.transfer_size > buffer.shape.bytes - args.offset)
     invalid("bytes " + std::to_string(args.offset) + " to " +
             std::to_string(args.offset + args.transfer_size) + " of " + to_string(buffer.shape));
-  const std::shared_ptr<Storage> storage = buffer.wait();
-  if (args.transfer_size > 0)
-    std::memcpy(given(args.dst, "dst"), static_cast<const char*>(storage->data()) + args.offset,
-                static_cast<size_t>(args.transfer_size));
-  args.event = make_event(nullptr);
+  if (args.transfer_size > 0) given(args.dst, "dst");
+  args.event =
+      when_ready(buffer, [to = args.dst, offset = args.offset,
+                          bytes = static_cast<size_t>(args.transfer_size)](const void* from) {
+        if (bytes > 0) std::memcpy(to, static_cast<const char*>(from) + offset, bytes);
+      });
 }
 
 void Buffer_CopyToDevice(PJRT_Buffer_CopyToDevice_Args& args) {

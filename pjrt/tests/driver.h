@@ -14,12 +14,19 @@
 
 namespace heddle::pjrt {
 
-inline const PJRT_Api& api() {
-  static const PJRT_Api* const table = [] {
-    void* library = dlopen(HEDDLE_PJRT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) throw std::runtime_error(dlerror());
-    return reinterpret_cast<const PJRT_Api* (*)()>(dlsym(library, "GetPjrtApi"))();
+// A function of the library, or of libheddle.so, which it brings.
+inline void* symbol(const char* name) {
+  static void* const library = [] {
+    void* opened = dlopen(HEDDLE_PJRT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (opened == nullptr) throw std::runtime_error(dlerror());
+    return opened;
   }();
+  return dlsym(library, name);
+}
+
+inline const PJRT_Api& api() {
+  static const PJRT_Api* const table =
+      reinterpret_cast<const PJRT_Api* (*)()>(symbol("GetPjrtApi"))();
   return *table;
 }
 
@@ -122,8 +129,27 @@ class Driver : public testing::Test {
     return args.buffer;
   }
 
+  // And waits for its end.
   Outcome execute(PJRT_LoadedExecutable* executable, const std::vector<PJRT_Buffer*>& arguments,
                   std::vector<PJRT_Buffer*>& results, std::vector<int64_t> kept = {}) {
+    PJRT_Event* done = nullptr;
+    const Outcome result = start(executable, arguments, results, &done, std::move(kept));
+    return result.code == PJRT_Error_Code_OK ? await(done) : result;
+  }
+
+  // Waits for an event and frees it.
+  static Outcome await(PJRT_Event* event) {
+    ARGS(Event_Await, args);
+    args.event = event;
+    const Outcome result = outcome(api().PJRT_Event_Await(&args));
+    free_event(event);
+    return result;
+  }
+
+  static Outcome start(PJRT_LoadedExecutable* executable,
+                       const std::vector<PJRT_Buffer*>& arguments,
+                       std::vector<PJRT_Buffer*>& results, PJRT_Event** done,
+                       std::vector<int64_t> kept = {}) {
     PJRT_ExecuteOptions options{};
     options.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE;
     options.non_donatable_input_indices = kept.data();
@@ -131,21 +157,14 @@ class Driver : public testing::Test {
     ARGS(LoadedExecutable_Execute, args);
     PJRT_Buffer* const* list = arguments.data();
     PJRT_Buffer** outputs = results.data();
-    PJRT_Event* done = nullptr;
     args.executable = executable;
     args.options = &options;
     args.argument_lists = &list;
     args.num_devices = 1;
     args.num_args = arguments.size();
     args.output_lists = &outputs;
-    args.device_complete_events = &done;
-    const Outcome result = outcome(api().PJRT_LoadedExecutable_Execute(&args));
-    if (result.code != PJRT_Error_Code_OK) return result;
-    ARGS(Event_Await, await);
-    await.event = done;
-    const Outcome waited = outcome(api().PJRT_Event_Await(&await));
-    free_event(done);
-    return waited;
+    args.device_complete_events = done;
+    return outcome(api().PJRT_LoadedExecutable_Execute(&args));
   }
 
   static std::vector<float> values(PJRT_Buffer* from) {
@@ -155,7 +174,7 @@ class Driver : public testing::Test {
     std::vector<float> result(args.dst_size / sizeof(float));
     args.dst = result.data();
     EXPECT_EQ(outcome(api().PJRT_Buffer_ToHostBuffer(&args)).message, "");
-    free_event(args.event);
+    EXPECT_EQ(await(args.event).message, "");
     return result;
   }
 

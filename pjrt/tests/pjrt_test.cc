@@ -1,6 +1,8 @@
 // The plug-in's library as jaxlib uses it, without JAX.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "driver.h"
 
 namespace heddle::pjrt {
@@ -22,6 +24,34 @@ TEST(PjrtTable, EveryFunctionIsThere) {
   const auto* last = reinterpret_cast<void* const*>(&api().PJRT_Event_Set);
   for (const auto* function = first; function <= last; ++function)
     EXPECT_NE(*function, nullptr) << function - first;
+}
+
+// A struct of any function, as somebody leaves it who knows nothing of it.
+struct Blank {
+  size_t struct_size = 0;
+  char rest[1024] = {};
+};
+using Any = PJRT_Error* (*)(Blank*);
+
+TEST(PjrtTable, NoFunctionTrustsItsArguments) {
+  const auto* first = reinterpret_cast<const Any*>(&api().PJRT_Error_GetCode);
+  const auto* last = reinterpret_cast<const Any*>(&api().PJRT_Event_Set);
+  const auto at = [](const auto& member) { return reinterpret_cast<const Any*>(&member); };
+  // These need nothing, and what they make would have to be freed.
+  const std::vector<const Any*> makers = {
+      at(api().PJRT_Client_Create), at(api().PJRT_TopologyDescription_Create),
+      at(api().PJRT_ExecuteContext_Create), at(api().PJRT_Event_Create)};
+  for (const Any* function = first; function <= last; ++function) {
+    SCOPED_TRACE(function - first);
+    EXPECT_NE(outcome((*function)(nullptr)).code, PJRT_Error_Code_OK);
+    Blank none, small, whole;
+    small.struct_size = 2 * sizeof(void*);
+    whole.struct_size = sizeof whole;
+    EXPECT_NE(outcome((*function)(&none)).code, PJRT_Error_Code_OK);
+    if (std::find(makers.begin(), makers.end(), function) != makers.end()) continue;
+    outcome((*function)(&small));  // an error, or nothing to do: it returns
+    outcome((*function)(&whole));
+  }
 }
 
 TEST(PjrtTable, WhatIsMissingNamesItself) {
@@ -304,6 +334,25 @@ TEST_F(Driver, StatisticsAreWrittenWhole) {
   ARGS(Executable_Destroy, destroy);
   destroy.executable = get.executable;
   CALL(Executable_Destroy, destroy);
+  free_executable(executable);
+}
+
+TEST_F(Driver, SinksAreKept) {
+  ARGS(Plugin_Initialize, initialize);
+  CALL(Plugin_Initialize, initialize);
+  PJRT_LoadedExecutable* executable = nullptr;
+  const char* code =
+      "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "  %0 = stablehlo.negate %x : tensor<2xf32>\n"
+      "  stablehlo.custom_call @dce_sink(%0) {has_side_effect = true} : (tensor<2xf32>) -> ()\n"
+      "  return %x : tensor<2xf32>\n"
+      "}\n";
+  ASSERT_EQ(compile(code, &executable).message, "");
+  PJRT_Buffer* x = buffer({1, 2}, {2});
+  std::vector<PJRT_Buffer*> results(1);
+  ASSERT_EQ(execute(executable, {x}, results).message, "");
+  EXPECT_THAT(values(results[0]), ElementsAre(1, 2));
+  for (PJRT_Buffer* each : {x, results[0]}) free_buffer(each);
   free_executable(executable);
 }
 

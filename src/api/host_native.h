@@ -10,7 +10,8 @@ namespace heddle::api {
 
 // The same results as the interpreter's, bit for bit, for a module whose entry is one operator on
 // its parameters, in their order:
-// - sort by a comparison of one operand's numbers (not the total order of floats);
+// - sort by a comparison of one operand's numbers, or in the total order of floats, of f16 and bf16
+//   too, where zeros may be one and NaNs may be one, as JAX writes it;
 // - scatter of one operand without batching dimensions, by replacement, sum, product, maximum or
 //   minimum.
 // f32, f64, s32 and s64; what a sort only moves, any type. None: another operator. May be called by

@@ -73,7 +73,54 @@ TEST(HostNative, SortsLinesInTheInterpretersOrder) {
   for (const char* direction : {"LT", "GT", "LE", "GE"})
     for (const char* dimension : {"0", "1", "2"})
       EXPECT_TRUE(compare(sort_text(direction, dimension), with_ties_and_nan));
-  EXPECT_FALSE(compare(sort_text("LT", "1", ", type=TOTALORDER"), {}));
+}
+
+// As JAX sorts: both zeros are one, and so are NaNs, which come last.
+std::string jax_sort_text(const std::string& type, const std::string& zero,
+                          const std::string& direction) {
+  std::string text = R"(HloModule m
+before { x = T[] parameter(0)
+  y = T[] parameter(1)
+  i = s64[] parameter(2)
+  j = s64[] parameter(3)
+  zero = T[] constant()" +
+                     zero + R"()
+  nan = T[] constant(nan)
+  x_zero = pred[] compare(x, zero), direction=EQ
+  x_one = T[] select(x_zero, zero, x)
+  x_nan = pred[] compare(x, x), direction=NE
+  x_key = T[] select(x_nan, nan, x_one)
+  y_zero = pred[] compare(y, zero), direction=EQ
+  y_one = T[] select(y_zero, zero, y)
+  y_nan = pred[] compare(y, y), direction=NE
+  y_key = T[] select(y_nan, nan, y_one)
+  ROOT c = pred[] compare(x_key, y_key), direction=)" +
+                     direction + R"(, type=TOTALORDER
+}
+ENTRY e { a = T[2,600] parameter(0)
+  b = s64[2,600] parameter(1)
+  ROOT s = (T[2,600], s64[2,600]) sort(a, b), dimensions={1}, is_stable=true, to_apply=before })";
+  for (size_t at; (at = text.find("T[")) != std::string::npos;) text.replace(at, 1, type);
+  return text;
+}
+
+TEST(HostNative, SortsInTheTotalOrder) {
+  auto with_all_kinds = [](std::vector<Literal>& arguments) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const double kinds[] = {0.0, -0.0, nan, -nan, infinity, -infinity, 1, -1};
+    for (int64_t i = 0; i < arguments[0].shape().elems(); i += 3)
+      arguments[0].set_f64(i, kinds[i / 3 % 8]);
+  };
+  for (const char* direction : {"LT", "GT", "LE", "GE"})
+    for (const char* type : {"f32", "f64", "f16", "bf16"}) {
+      EXPECT_TRUE(compare(jax_sort_text(type, "0", direction), with_all_kinds)) << type;
+      std::string plain = sort_text(direction, "1", ", type=TOTALORDER");
+      for (size_t at; (at = plain.find("f32")) != std::string::npos;) plain.replace(at, 3, "KEY");
+      for (size_t at; (at = plain.find("KEY")) != std::string::npos;) plain.replace(at, 3, type);
+      EXPECT_TRUE(compare(plain, with_all_kinds)) << type;
+    }
+  EXPECT_FALSE(compare(jax_sort_text("f32", "1", "LT"), {}));
 }
 
 // Long lines are sorted by the bytes of their keys.

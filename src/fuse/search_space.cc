@@ -100,7 +100,8 @@ void SearchSpace::find_views() {
   for (size_t i = order.size(); i-- > 0;) {
     const Instr* instr = order[i];
     if (!is_duplicable(instr) || instr->is(Opcode::constant) || instr->users().empty() ||
-        instr == computation().root() || kept_of_.count(instr) || read_by_kept.count(instr))
+        instr == computation().root() || kept_of_.count(instr) || read_by_kept.count(instr) ||
+        !has_kernel(instr))
       continue;
     const bool inside =
         std::all_of(instr->users().begin(), instr->users().end(), [&](const Instr* user) {

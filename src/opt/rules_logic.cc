@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <optional>
 
 #include "opt/rules.h"
 
@@ -152,6 +154,54 @@ Instr* compare_unsigned_zero(Instr* x, Builder& b) {
   if (!is_zero_bits(x->operand(1))) return nullptr;
   if (direction_of(x) == Direction::ge) return truth(x, true, b);
   return direction_of(x) == Direction::lt ? truth(x, false, b) : nullptr;
+}
+
+namespace {
+
+// The host's sort knows the comparisons of comparators by sight.
+bool is_in_comparator(const Instr* x) {
+  const auto sorts_by = [&](const Instr* instr) {
+    return instr->is(Opcode::sort) && instr->called()[0] == x->parent();
+  };
+  for (const auto& computation : x->parent()->module()->computations())
+    if (std::any_of(computation->instrs().begin(), computation->instrs().end(), sorts_by))
+      return true;
+  return false;
+}
+
+std::optional<Type> integers_like(Type type) {
+  switch (type) {
+    case Type::f64:
+      return Type::s64;
+    case Type::f32:
+      return Type::s32;
+    case Type::f16:
+    case Type::bf16:
+      return Type::s16;
+    default:
+      return {};
+  }
+}
+
+// Of signed integers in x's total order: its bits, those behind the sign turned where it is set.
+Instr* ordered_bits(Instr* x, Type bits, Builder& b) {
+  const Shape shape(bits, x->shape().dims());
+  Instr* same = b.bitcast_convert(x, shape);
+  const int width = tensor::type_bits(bits);
+  Instr* sign = b.binary(Opcode::shift_right_arithmetic, same, b.full(shape, width - 1));
+  return b.binary(Opcode::xor_, same,
+                  b.binary(Opcode::shift_right_logical, sign, b.full(shape, 1)));
+}
+
+}  // namespace
+
+Instr* compare_total_order(Instr* x, Builder& b) {
+  if (x->attrs_as<CompareAttrs>().type != CompareType::total_order) return nullptr;
+  if (!is_static_array(x->operand(0)) || !is_static_array(x->operand(1))) return nullptr;
+  const std::optional<Type> bits = integers_like(x->operand(0)->shape().type());
+  if (!bits || is_in_comparator(x)) return nullptr;
+  return b.compare(direction_of(x), ordered_bits(x->operand(0), *bits, b),
+                   ordered_bits(x->operand(1), *bits, b));
 }
 
 }  // namespace heddle::opt::rules

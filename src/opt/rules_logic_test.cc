@@ -91,6 +91,15 @@ const std::vector<RuleCase>& logic_cases() {
       {"compare_unsigned_zero",
        "x = u8[4] parameter(0)" SPLAT("u8", "0") "ROOT r = compare(x, c), direction=GT", ""},
       {"compare_unsigned_zero", X_S SPLAT("s32", "0") "ROOT r = compare(x, c), direction=GE", ""},
+
+      {"compare_total_order", X_F Y_F "ROOT r = compare(x, y), direction=LT, type=TOTALORDER",
+       "compare.LT(xor(bitcast-convert.s32(p0), shift-right-logical(shift-right-arithmetic("
+       "bitcast-convert.s32(p0), broadcast[4]{}(31)), broadcast[4]{}(1))), xor("
+       "bitcast-convert.s32(p1), shift-right-logical(shift-right-arithmetic("
+       "bitcast-convert.s32(p1), broadcast[4]{}(31)), broadcast[4]{}(1))))"},
+      {"compare_total_order", X_F Y_F "ROOT r = compare(x, y), direction=LT", ""},
+      {"compare_total_order",
+       "x = f8e5m2[4] parameter(0) ROOT r = compare(x, x), direction=LT, type=TOTALORDER", ""},
   };
   return kCases;
 }

@@ -35,7 +35,8 @@ std::vector<ExprId> RowEmitter::starts(Stitcher::Context* context, const Stage& 
 
 std::vector<ExprId> RowEmitter::combine(const Stage& stage, const std::vector<ExprId>& a,
                                         const std::vector<ExprId>& b) {
-  if (!stage.combine) return {k_.binary(Op::add, a[0], b[0])};
+  if (!stage.combine)  // a product's sum, of booleans whether one is true
+    return {k_.binary(k_.expr(a[0]).type == Type::pred ? Op::or_ : Op::add, a[0], b[0])};
   std::vector<ExprId> arguments = a;
   arguments.insert(arguments.end(), b.begin(), b.end());
   return emit_combine(&k_, *stage.combine, arguments);
@@ -106,8 +107,6 @@ std::vector<ExprId> RowEmitter::accumulate(Stitcher::Context* context, const Sta
   for (const stage::Value& value : stage.values)
     elements.push_back(emit_op(&k_, hlo::Opcode::convert, accumulation_type(value.type), nullptr,
                                {s_.node(context, value.result)}));
-  if (!stage.combine && accumulation_type(stage.values[0].type) == Type::pred)
-    return {k_.binary(Op::or_, accumulators[0], elements[0])};
   return combine(stage, accumulators, elements);
 }
 

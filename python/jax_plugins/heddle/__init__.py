@@ -38,9 +38,10 @@ def initialize() -> None:
         # Below the other platforms: programs ask for it, by JAX_PLATFORMS or by its devices.
         xla_bridge.register_plugin("heddle", priority=-100, library_path=str(library),
                                    options=_options)
-        from . import _lowering
+        from . import _dlpack, _lowering
 
         _lowering.register(str(library))
+        _dlpack.register()
         # Callbacks put their arguments on a device of JAX's own platform for the host.
         if config.jax_platforms.value == "heddle":
             settings: Any = config  # of which not all has types

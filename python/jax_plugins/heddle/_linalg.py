@@ -136,7 +136,8 @@ def _schur(a: Array, vectors: bool) -> Arrays:
 def _tridiagonal(a: Array, lower: bool) -> Arrays:
     name = "hetrd" if np.iscomplexobj(a) else "sytrd"
     if a.shape[-1] == 1:
-        return a, a[0].real, np.zeros(0, a.real.dtype), np.zeros(0, a.dtype)
+        real = a.real.astype(a.dtype)  # LAPACK reads a Hermitian matrix, and writes one
+        return real, a[0].real, np.zeros(0, a.real.dtype), np.zeros(0, a.dtype)
     c, d, e, tau, info = _routine(name, a.dtype)(a, lower=lower)
     return _or_nan(info, c, d, e, tau)
 

@@ -77,6 +77,8 @@ def _linalg_rule(name: str, ctx: Any, *operands: Any, **params: Any) -> Any:
     from jax._src.interpreters import mlir
 
     avals = ctx.avals_out
+    if ctx.avals_in[0].dtype not in (np.float32, np.float64, np.complex64, np.complex128):
+        raise NotImplementedError(f"Unsupported dtype {ctx.avals_in[0].dtype}")  # LAPACK has none
     if any(0 in aval.shape for aval in ctx.avals_in) and name == "svd":
         from jax._src.lax import linalg
         return mlir.lower_fun(linalg._empty_svd, multiple_results=True)(
@@ -124,6 +126,25 @@ def _scatter_rule(ctx: Any, operand: Any, indices: Any, updates: Any, *, dimensi
                                   dimension_numbers=dimension_numbers, **params)
 
 
+def _approx_top_k_rule(ctx: Any, operand: Any, *, reduction_dimension: int, is_max_k: bool,
+                       **_: Any) -> Any:
+    """Not approximate here: of JAX's platforms only "tpu" gains by that."""
+    from jax import lax
+    from jax._src.interpreters import mlir
+
+    def find(x: Any) -> Any:
+        at = reduction_dimension % x.ndim
+        count = ctx.avals_out[0].shape[at]
+        if is_max_k:
+            last = x.swapaxes(at, -1)
+            return [r.swapaxes(at, -1) for r in lax.top_k(last, count)]
+        places = lax.broadcasted_iota(ctx.avals_out[1].dtype, x.shape, at)
+        return [lax.slice_in_dim(r, 0, count, axis=at)
+                for r in lax.sort((x, places), dimension=at, num_keys=1)]
+
+    return mlir.lower_fun(find, multiple_results=True)(ctx, operand)
+
+
 def _is_cache_used(original: Callable[[Any], bool], backend: Any) -> bool:
     """JAX's cache of programs knows the platforms that it is for."""
     if backend.platform == PLATFORM:
@@ -135,7 +156,7 @@ def register(library: str) -> None:
     """Tells JAX how its operations are written; `library`: the plug-in's path."""
     from jax._src import callback, compilation_cache, debugging
     from jax._src.interpreters import mlir
-    from jax._src.lax import linalg, slicing
+    from jax._src.lax import ann, linalg, slicing
 
     _host.start(library)
     if PLATFORM not in mlir._platforms_with_donation:
@@ -152,6 +173,7 @@ def register(library: str) -> None:
         _host.name_function("linalg." + name, function)
         mlir.register_lowering(getattr(linalg, name + "_p"), functools.partial(_linalg_rule, name),
                                platform=PLATFORM)
+    mlir.register_lowering(ann.approx_top_k_p, _approx_top_k_rule, platform=PLATFORM)
     for name in ["", "_add", "_sub", "_mul", "_min", "_max"]:
         mlir.register_lowering(getattr(slicing, f"scatter{name}_p"), _scatter_rule,
                                platform=PLATFORM)
