@@ -154,6 +154,17 @@ std::string error_of(const std::string& bytes) {
   return file ? "" : file.error().message;
 }
 
+// A snapshot whose module is there twice; the last one counts.
+TEST(HloProtoFuzz, ASecondModuleMayBeNone) {
+  const std::string module = module_of(instruction("parameter", array(11, {2})), 0);
+  std::string bytes;
+  ProtoWriter writer(&bytes);
+  writer.put_message(1, [&](ProtoWriter& wrapped) { wrapped.put_bytes(1, module); });
+  ASSERT_TRUE(read(bytes));
+  writer.put_bytes(1, "");
+  EXPECT_THAT(error_of(bytes), HasSubstr("no module"));
+}
+
 TEST(HloProtoFuzz, AbsurdNumbersAreErrors) {
   const int64_t f32 = 11;
   const std::string scalar = array(f32, {});

@@ -95,6 +95,8 @@ HloFile read_file(HloReader& file, Kind kind, const std::shared_ptr<const void>&
     literals(file, 2);
     file.message(3, false, [&](HloReader& m) { out.result = read_literal(m, owner); });
   }
+  // Of a field that is there twice the last one counts, which may hold none.
+  if (!out.module) fail("no module: the file is damaged");
   return out;
 }
 
