@@ -1,6 +1,6 @@
 // Bounded dimensions: a program that was compiled once, at the bound, against the interpreter on
 // the exact shape, for every extent from 1 to the bound. What stands behind the extent in the
-// inputs is NaN; nothing of it may be seen.
+// inputs is NaN, of which nothing may be seen, or zero, where a model may count on it.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,7 +1,6 @@
 #include "api/host_native.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <type_traits>
 #include <vector>
@@ -11,7 +10,6 @@
 namespace heddle::api {
 namespace {
 
-using hlo::Direction;
 using hlo::Instr;
 using hlo::Opcode;
 using runtime::HostArgument;

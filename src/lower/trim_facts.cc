@@ -105,13 +105,15 @@ class Finder {
                                            std::vector<Linear::Term>* through) const {
     const Linear& index = access.index;
     std::vector<Linear> parts(digits.size());
-    std::vector<Digit> full;
-    for (const Digit& digit : digits)
-      if (is_full(digit, access.buffer)) full.push_back(digit);
+    const auto goes_through = [&](const Linear::Term& term, const Digit& digit) {
+      return runs_through(term, digit) && is_full(digit, access.buffer);
+    };
     for (const Linear::Term& term : index.terms) {
       const int64_t factor = term.factor;
       if (factor < 0) return std::nullopt;
-      if (runs_through(term, full)) through->push_back(term);
+      if (std::any_of(digits.begin(), digits.end(),
+                      [&](const Digit& digit) { return goes_through(term, digit); }))
+        through->push_back(term);
       size_t d = 0;
       while (d < digits.size() && factor < digits[d].stride) ++d;
       const Variable& variable = variables_[term.var.index()];
@@ -129,8 +131,7 @@ class Finder {
     for (size_t d = 0; d < digits.size(); ++d) {
       int64_t below = index.constant % digits[d].stride;
       for (const Linear::Term& term : index.terms) {
-        if (term.factor >= digits[d].stride) continue;
-        if (is_full(digits[d], access.buffer) && runs_through(term, {digits[d]})) continue;
+        if (term.factor >= digits[d].stride || goes_through(term, digits[d])) continue;
         const int64_t extent = variables_[term.var.index()].extent;
         if (extent < 0) return std::nullopt;
         below += term.factor * (extent - 1);
@@ -155,12 +156,10 @@ class Finder {
     return result;
   }
 
-  bool runs_through(const Linear::Term& term, const std::vector<Digit>& digits) const {
+  bool runs_through(const Linear::Term& term, const Digit& digit) const {
     const int64_t extent = variables_[term.var.index()].extent;
-    return std::any_of(digits.begin(), digits.end(), [&](const Digit& digit) {
-      return term.factor > 0 && term.factor < digit.stride &&
-             (extent < 0 || extent > digit.stride / term.factor);
-    });
+    return term.factor > 0 && term.factor < digit.stride &&
+           (extent < 0 || extent > digit.stride / term.factor);
   }
 
   bool is_around(uint32_t outer, uint32_t var) const {
@@ -233,7 +232,7 @@ class Finder {
   }
 
   bool moves_in(const Linear::Term& term, const Digit& digit) const {
-    return runs_through(term, {digit}) ||
+    return runs_through(term, digit) ||
            (term.factor >= digit.stride && term.factor / digit.stride < digit.extent);
   }
 
@@ -273,7 +272,7 @@ class Finder {
       const Linear& part = (*parts)[d];
       const bool is_through =
           std::any_of(through.begin(), through.end(), [&](const Linear::Term& term) {
-            return runs_through(term, {digits[d]}) || part.factor(term.var) != 0;
+            return runs_through(term, digits[d]) || part.factor(term.var) != 0;
           });
       if (is_through || crosses(part, digits[d], access.buffer)) {
         if (request_.groups[static_cast<size_t>(digits[d].group)].reduced)

@@ -160,6 +160,7 @@ namespace {
 
 // The host's sort knows the comparisons of comparators by sight.
 bool is_in_comparator(const Instr* x) {
+  if (x->parent() == x->parent()->module()->entry()) return false;
   const auto sorts_by = [&](const Instr* instr) {
     return instr->is(Opcode::sort) && instr->called()[0] == x->parent();
   };

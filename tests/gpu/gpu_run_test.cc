@@ -107,6 +107,7 @@ TEST_P(GpuRun, EqualsTheInterpreter) {
 // All that the HAL promises, recordings of launches included.
 TEST(GpuRunHal, Conforms) {
   const Gpu gpu = open_gpu();
+  // No driver or no GPU on this machine: tests/gpu/pending lists what waits for one.
   if (!gpu.device) GTEST_SKIP() << gpu.reason;
   auto cubin = gpu.nvrtc->compile(
       R"(extern "C" __global__ void twice_p0(const float* x, float* y, long long n) {

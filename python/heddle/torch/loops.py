@@ -77,8 +77,10 @@ def unit(g: Graph, shape: Sequence[int], type: str) -> Value:
     return g.broadcast(g.convert(g.compare("EQ", rows, columns), type), shape)
 
 
-def batched(g: Graph, x: Value) -> Value:
-    """[…, m, n] as [b, m, n]."""
+def batched(g: Graph, x: Value, batch: Sequence[int] | None = None) -> Value:
+    """[…, m, n] as [b, m, n]; `batch`: what it is repeated to before."""
+    if batch is not None:
+        x = g.broadcast(x, [*batch, *x.shape[-2:]])
     return g.reshape(x, [math.prod(x.shape[:-2]), *x.shape[-2:]])
 
 

@@ -189,7 +189,7 @@ def ldl_solve(g: Graph, r: Any, ld: Value, pivots: Value, x: Value,
         return g.full(r.shape, 0, ld.type)
     batch, n = list(r.shape[:-2]), ld.shape[-1]
     pivots = g.reshape(g.convert(pivots, "s32"), [*pivots.shape[:-1], 1, n])
-    flat = [batched(g, g.broadcast(one, [*batch, *one.shape[-2:]])) for one in (ld, pivots, x)]
+    flat = [batched(g, one, batch) for one in (ld, pivots, x)]
     none = g.full([flat[0].shape[0], 1, 1], False, "pred")
     y = loop(g, n, [*flat, none], _forward)[2]
     return g.reshape(loop(g, n, [*flat[:2], y, none], _backward)[2], r.shape)

@@ -108,17 +108,13 @@ def cholesky(g: Graph, r: Any, x: Value, upper: bool = False, check: bool = Fals
     return [turned(g, y) if upper else y, g.reshape(bad, x.shape[:-2])]
 
 
-def _batched(g: Graph, x: Value, batch: Sequence[int]) -> Value:
-    return batched(g, g.broadcast(x, [*batch, *x.shape[-2:]]))
-
-
 @row("linalg_solve_triangular")
 def solve_triangular(g: Graph, r: Any, a: Value, b: Value, upper: bool, left: bool = True,
                      unitriangular: bool = False) -> Value:
     check_matrix(a)
     if 0 in r.shape:
         return g.full(r.shape, 0, b.type)
-    a, b = (_batched(g, x, r.shape[:-2]) for x in (a, b))
+    a, b = (batched(g, x, r.shape[:-2]) for x in (a, b))
     if left:
         return g.reshape(solve_triangle(g, a, b, not upper, unitriangular), r.shape)
     y = solve_triangle(g, turned(g, a), turned(g, b), upper, unitriangular)
@@ -131,7 +127,7 @@ def triangular_solve(g: Graph, r: Any, b: Value, a: Value, upper: bool = True,
     check_matrix(a)
     if 0 in r[0].shape:
         return [g.full(one.shape, 0, b.type) for one in r]
-    flat, side = (_batched(g, x, r[0].shape[:-2]) for x in (a, b))
+    flat, side = (batched(g, x, r[0].shape[:-2]) for x in (a, b))
     y = solve_triangle(g, turned(g, flat) if transpose else flat, side, upper == transpose,
                        unitriangular)
     return [g.reshape(y, r[0].shape), g.broadcast(a, r[1].shape)]
@@ -142,7 +138,7 @@ def cholesky_solve(g: Graph, r: Any, b: Value, factor: Value, upper: bool = Fals
     check_matrix(factor)
     if 0 in r.shape:
         return g.full(r.shape, 0, b.type)
-    factor, b = (_batched(g, x, r.shape[:-2]) for x in (factor, b))
+    factor, b = (batched(g, x, r.shape[:-2]) for x in (factor, b))
     lower, over = (turned(g, factor), factor) if upper else (factor, turned(g, factor))
     y = solve_triangle(g, over, solve_triangle(g, lower, b, True), False)
     return g.reshape(y, r.shape)

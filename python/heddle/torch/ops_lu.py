@@ -233,10 +233,9 @@ def lu_solve(g: Graph, r: Any, lu: Value, pivots: Value, b: Value, left: bool = 
     if 0 in r.shape:
         return g.full(r.shape, 0, lu.type)
     batch, n = list(r.shape[:-2]), lu.shape[-1]
-    lu = batched(g, g.broadcast(lu, [*batch, n, n]))
-    b = batched(g, g.broadcast(b, r.shape))
-    places = g.broadcast(g.reshape(pivots, [*pivots.shape[:-1], 1, n]), [*batch, 1, n])
-    x = _lu_solved(g, lu, batched(g, places), b if left else turned(g, b), adjoint == left)
+    lu, b = (batched(g, one, batch) for one in (lu, b))
+    places = batched(g, g.reshape(pivots, [*pivots.shape[:-1], 1, n]), batch)
+    x = _lu_solved(g, lu, places, b if left else turned(g, b), adjoint == left)
     return g.reshape(x if left else turned(g, x), r.shape)
 
 

@@ -97,10 +97,7 @@ def _tall(g: Graph, x: Value) -> tuple[Value, bool]:
 @row("_linalg_svd")
 def svd(g: Graph, r: Any, x: Value, full: bool = False, vectors: bool = True,
         driver: Any = None) -> list[Value]:
-    check_matrix(x)
-    if vectors:
-        raise Unsupported("singular vectors with LAPACK's signs")
-    _check_size(x)
+    _check_values(x, vectors)
     if 0 in x.shape:
         return [g.full(one.shape, 0, x.type) for one in r]
     flat, _ = _tall(g, x)
@@ -109,6 +106,14 @@ def svd(g: Graph, r: Any, x: Value, full: bool = False, vectors: bool = True,
     values = g.slice_dim(values, 2, 0, flat.shape[2])
     empty = [g.full(r[i].shape, 0, x.type) for i in (0, 2)]
     return [empty[0], g.reshape(g.convert(values, x.type), r[1].shape), empty[1]]
+
+
+def _check_values(x: Value, vectors: bool) -> None:
+    """Of decompositions of which only the values are wanted."""
+    check_matrix(x)
+    if vectors:
+        raise Unsupported("vectors with LAPACK's signs")
+    _check_size(x)
 
 
 def _check_size(x: Value) -> None:
@@ -137,10 +142,7 @@ def _eigen(g: Graph, x: Value, vectors: bool) -> tuple[Value, Value]:
 
 @row("_linalg_eigh")
 def eigh(g: Graph, r: Any, x: Value, side: str = "L", vectors: bool = True) -> list[Value]:
-    check_matrix(x)
-    if vectors:
-        raise Unsupported("eigenvectors with LAPACK's signs")
-    _check_size(x)
+    _check_values(x, vectors)
     if 0 in x.shape:
         return [g.full(one.shape, 0, x.type) for one in r]
     values, _ = _eigen(g, _symmetric(g, x, side == "U"), False)
