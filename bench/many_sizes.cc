@@ -1,10 +1,10 @@
 // A model whose inputs have other shapes from run to run, as a caller has it who says nothing of
 // them (OpenOptions::late):
 //   many_sizes MODEL.onnx RUN.npz [RUN.npz ...] [--threads N] [--rounds N] [--outputs DIR]
-//              [--profile]
+//              [--profile] [--log]
 // One line per run: the milliseconds of its first time (with what is compiled for it), the first
 // quartile of `--rounds` later ones, and the compilations so far. The results go to DIR/RUN.npz.
-// --profile: the kernels of the last run.
+// --profile: the kernels of the last run. --log: why there are no programs for several sizes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "api/heddle_info.h"
 #include "api/session.h"
 #include "take.h"
 #include "tensor/npz.h"
@@ -46,6 +47,10 @@ int main(int argc, char** argv) {
       outputs_directory = argv[++i];
     else if (argument == "--profile")
       profile = true;
+    else if (argument == "--log")
+      heddle_set_log(
+          [](const heddle_log_message* message, void*) { fmt::print("{}\n", message->text); },
+          nullptr, HEDDLE_LOG_INFO);
     else if (model_path.empty())
       model_path = argument;
     else

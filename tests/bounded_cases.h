@@ -1,5 +1,5 @@
 // Programs with a bounded dimension, of bounded_programs_test.cc. In their text @ is its extent, #
-// one more, $ three more.
+// one more, $ three more, ~ twice as much.
 #pragma once
 
 #include <cstdint>
@@ -324,6 +324,69 @@ ENTRY e {
 })",
      true, 1, true},
     {"AttentionTogether", 40, kBatchedAttention, true, 1, true},
+    {"Windows", 70, R"(HloModule m
+ENTRY e {
+  x = f32[1,@,32] parameter(0)
+  w = f32[9,32,48] parameter(1)
+  v = f32[3,48,32] parameter(2)
+  y = f32[1,@,48] convolution(x, w), window={size=9 pad=4_4}, dim_labels=b0f_0io->b0f
+  zero = f32[] constant(0)
+  zeros = f32[1,@,48] broadcast(zero), dimensions={}
+  z = f32[1,@,48] maximum(y, zeros)
+  u = f32[1,@,32] convolution(z, v), window={size=3 pad=2_2 rhs_dilate=2}, dim_labels=b0f_0io->b0f
+  r = f32[1,@,32] add(u, x)
+  s = f32[1,@,48] convolution(r, w), window={size=9 pad=8_0}, dim_labels=b0f_0io->b0f
+  ROOT t = (f32[1,@,32], f32[1,@,48]) tuple(r, s)
+})"},
+    {"WindowsOfLines", 24, R"(HloModule m
+ENTRY e {
+  x = f32[2,@,11,16] parameter(0)
+  w = f32[3,3,16,32] parameter(1)
+  v = f32[3,3,32,16] parameter(2)
+  y = f32[2,@,11,32] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  e = f32[2,@,11,32] tanh(y)
+  ROOT z = f32[2,@,11,16] convolution(e, v), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+})"},
+    {"WindowsOfColumns", 24, R"(HloModule m
+ENTRY e {
+  x = f32[2,11,@,16] parameter(0)
+  w = f32[3,3,16,32] parameter(1)
+  v = f32[3,3,32,16] parameter(2)
+  y = f32[2,11,@,32] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  e = f32[2,11,@,32] tanh(y)
+  ROOT z = f32[2,11,@,16] convolution(e, v), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+})"},
+    {"WindowsOfChannels", 24, R"(HloModule m
+ENTRY e {
+  x = f32[1,@,11,16] parameter(0)
+  w = f32[3,3,1,16] parameter(1)
+  one = f32[] constant(1)
+  ones = f32[1,@,11,16] broadcast(one), dimensions={}
+  a = f32[1,@,11,16] add(x, ones)
+  y = f32[1,@,11,16] convolution(a, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=16
+  b = f32[1,@,11,16] add(y, ones)
+  ROOT z = f32[1,@,11,16] convolution(b, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=16
+})"},
+    {"LargestOfWindows", 40, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[3,@,8] parameter(0)
+  low = f32[] constant(-inf)
+  n = f32[3,@,8] negate(x)
+  y = f32[3,@,8] reduce-window(n, low), window={size=1x5x1 pad=0_0x2_2x0_0}, to_apply=max
+  ROOT e = f32[3,@,8] exponential(y)
+})"},
+    {"StridedWindows", 20, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[1,@,2,16] parameter(0)
+  w = f32[3,16,16] parameter(1)
+  p = f32[1,~,16] reshape(x)
+  y = f32[1,~,16] convolution(p, w), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f
+  z = f32[1,@,16] convolution(y, w), window={size=3 pad=1_1 stride=2}, dim_labels=b0f_0io->b0f
+  low = f32[] constant(-inf)
+  m = f32[1,@,16] reduce-window(y, low), window={size=1x2x1 stride=1x2x1}, to_apply=max
+  s = f32[1,@,16] add(z, m)
+  ROOT u = f32[1,@,16] convolution(s, w), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f
+})"},
     {"GrowingCache", 63, kGrowingCache},
     {"GrowingCacheOfOddLength", 70, kGrowingCache, false},
     {"JoinedBehind", 50, R"(HloModule m

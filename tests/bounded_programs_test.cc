@@ -35,6 +35,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 std::unique_ptr<hlo::Module> module_at(const std::string& text, int64_t n) {
   std::string at = replaced(text, "@", std::to_string(n));
   at = replaced(replaced(at, "#", std::to_string(n + 1)), "$", std::to_string(n + 3));
+  at = replaced(at, "~", std::to_string(2 * n));
   auto module = hlo::parse_module(at);
   HEDDLE_CHECK(module, "{}", module.error().message);
   return std::move(*module);

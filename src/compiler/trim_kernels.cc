@@ -9,6 +9,7 @@
 
 #include "compiler/padding_mask.h"
 #include "compiler/passes.h"
+#include "compiler/trim_reach.h"
 #include "hlo/dim_classes.h"
 #include "kernel/text.h"
 #include "lower/trim.h"
@@ -63,7 +64,8 @@ class Trimming {
       : module_(module),
         symbols_(hlo::symbols_of(module)),
         classes_(module, hlo::DimClasses::Made::free),
-        entry_(module.entry()) {
+        entry_(module.entry()),
+        reaches_(classes_) {
     if (!classes_.assign(symbols_)) symbols_.clear();
   }
 
@@ -108,9 +110,10 @@ class Trimming {
     const Instr* fusion = pending->fusion;
     const hlo::Computation& computation = *fusion->called().at(0);
     const hlo::DimClasses local(computation, hlo::DimClasses::Made::free);
-    Request request = make_request(fusion, local, pending->stitched.kernel);
+    const WindowReads windows = window_reads(fusion, classes_, symbols_);
+    Request request = make_request(fusion, local, pending->stitched.kernel, windows);
     if (request.kernel.groups.empty()) {
-      count_on_inputs(fusion, request, {});
+      count_on_inputs(fusion, request, windows, {});
       return request.refused;
     }
     lower::Trim wanted{request.kernel};
@@ -126,10 +129,11 @@ class Trimming {
           const auto& of = request.kernel.groups[static_cast<size_t>(group)];
           const int symbol = classes_.symbol_of(request.arrays[b].instr, request.dims[b][k],
                                                 request.arrays[b].leaf);
-          wanted.reads[b].push_back(of.reduced ? of.bound : counted_results(fusion, symbol));
+          wanted.reads[b].push_back(of.reduced ? of.bound
+                                               : reaches_.of_results(fusion, symbol).granule);
         }
     }
-    count_on_inputs(fusion, request, wanted.reads);
+    count_on_inputs(fusion, request, windows, wanted.reads);
     if (!done || wanted.left.empty()) return done;
     const auto& [group, why] = *wanted.left.begin();
     const size_t extent = request.kernel.groups[static_cast<size_t>(group)].extent.index();
@@ -139,11 +143,11 @@ class Trimming {
 
   // What stands between the kernels hands on what is counted on.
   void pass_on(const Instr* instr) {
-    if (counted_.count(instr) == 0) return;
+    if (!reaches_.is_counted_on(instr)) return;
     if (instr->is(Opcode::get_tuple_element)) {
       const auto leaf = static_cast<size_t>(instr->tuple_index());
       for (int64_t d = 0; instr->shape().is_array() && d < instr->shape().rank(); ++d)
-        count_on(instr->operand(0), leaf, d, counted_on(instr, 0, d));
+        reaches_.count_on(instr->operand(0), leaf, d, reaches_.of(instr, 0, d));
       return;
     }
     for (const Instr* operand : instr->operands()) {
@@ -151,7 +155,7 @@ class Trimming {
       for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
         for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
           if (const int symbol = classes_.symbol_of(operand, d, leaf); symbol >= 0)
-            count_on(operand, leaf, d, counted_results(instr, symbol));
+            reaches_.count_on(operand, leaf, d, reaches_.of_results(instr, symbol));
     }
   }
 
@@ -169,45 +173,13 @@ class Trimming {
     std::vector<std::pair<size_t, int64_t>> whole;
   };
 
-  void count_on(const Instr* instr, size_t leaf, int64_t d, int64_t granule) {
-    if (granule == 1) return;
-    int64_t& counted = counted_[instr].emplace(std::pair(leaf, d), 1).first->second;
-    counted = lower::common_reach(counted, granule);
-  }
-
-  int64_t counted_on(const Instr* instr, size_t leaf, int64_t d) const {
-    const auto found = counted_.find(instr);
-    if (found == counted_.end()) return 1;
-    const auto known = found->second.find(std::pair(leaf, d));
-    return known == found->second.end() ? 1 : known->second;
-  }
-
-  bool is_counted_on(const Instr* instr, size_t leaf) const {
-    const auto found = counted_.find(instr);
-    return found != counted_.end() &&
-           std::any_of(found->second.begin(), found->second.end(),
-                       [&](const auto& one) { return one.first.first == leaf; });
-  }
-
-  // How far results are counted on along a symbol; all that are, where none has it.
-  int64_t counted_results(const Instr* instr, int symbol) const {
-    const auto found = counted_.find(instr);
-    if (found == counted_.end()) return 1;
-    int64_t most = 1, along = 1;
-    for (const auto& [place, granule] : found->second) {
-      most = lower::common_reach(most, granule);
-      if (classes_.symbol_of(instr, place.second, place.first) == symbol)
-        along = lower::common_reach(along, granule);
-    }
-    return symbols_of(instr).count(symbol) > 0 ? along : most;
-  }
-
   // A request on the way: `groups` by local class and its numbers to one, `times` what numbers_of()
   // says.
   struct Making {
     const Instr* fusion;
     const hlo::DimClasses& local;
     const kernel::Kernel& kernel;
+    const WindowReads& windows;
     std::unordered_map<int, int64_t> times;
     std::set<int> cut;  // classes whose loops may be those of a longer array that this is part of
     std::map<std::pair<int, int64_t>, int> groups = {};
@@ -225,6 +197,7 @@ class Trimming {
     group.times = each;
     group.bound = symbol.bound * each;
     group.least = std::min(symbol.least, symbol.bound) * each;
+    group.beyond = beyond(making->fusion, making->windows, symbol_number);
     for (size_t i = 0; i < making->fusion->operands().size(); ++i)
       if (making->fusion->operand(i) == extent(symbol_number)) group.extent = kernel::BufferId(i);
     if (!group.extent.valid())  // pass_extents was left out
@@ -265,8 +238,10 @@ class Trimming {
       const int64_t numbers = shape.dim(d) / symbols_[static_cast<size_t>(s)].bound;
       const auto found = making->times.find(number_class);
       const int64_t each = found == making->times.end() ? 1 : found->second;
-      const int64_t counted = outer == making->fusion ? counted_on(outer, leaf, d) : 1;
-      digits.push_back({stride * numbers / each, group_of(s, number_class, each, making), counted});
+      const bool is_result = outer == making->fusion;
+      digits.push_back({stride * numbers / each, group_of(s, number_class, each, making),
+                        is_result ? reaches_.of(outer, leaf, d).granule : 1,
+                        !is_result && making->windows.of_input(number, s)});
       dims.push_back(d);
     }
     if (!digits.empty() && elems != shape.elems())
@@ -296,10 +271,18 @@ class Trimming {
     }
   }
 
+  // Numbers of a symbol that a fusion computes behind the extent.
+  int64_t beyond(const Instr* fusion, const WindowReads& windows, int symbol) const {
+    const auto own = windows.own.find(symbol);
+    return reaches_.of_results(fusion, symbol).beyond +
+           (own == windows.own.end() ? 0 : own->second);
+  }
+
   Request make_request(const Instr* fusion, const hlo::DimClasses& local,
-                       const kernel::Kernel& kernel) const {
+                       const kernel::Kernel& kernel, const WindowReads& windows) const {
     const hlo::Computation& computation = *fusion->called().at(0);
-    Making making{fusion, local, kernel, numbers_of(fusion, local), cut_in(computation, local)};
+    Making making{
+        fusion, local, kernel, windows, numbers_of(fusion, local), cut_in(computation, local)};
     for (size_t i = 0; i < fusion->operands().size(); ++i)
       drop_split(computation.parameters()[i], 0, fusion->operand(i), 0, &making);
     for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf)
@@ -332,7 +315,8 @@ class Trimming {
   // Loops run over the dimensions of these, not of what only gives elements other places.
   static bool computes(const Instr* instr) {
     return hlo::has_trait(instr->opcode(), hlo::Trait::elementwise) || instr->is(Opcode::dot) ||
-           instr->is(Opcode::reduce) || instr->is(Opcode::gather);
+           instr->is(Opcode::reduce) || instr->is(Opcode::gather) ||
+           instr->is(Opcode::convolution) || instr->is(Opcode::reduce_window);
   }
 
   // Classes whose dimension is merged with what is inside of it where something is computed, as
@@ -361,17 +345,21 @@ class Trimming {
   // The inputs whose padding the kernel's reductions read, or that it hands on to where it is
   // counted on: `reads` of them, by digit. What is counted on of the results is counted on of what
   // is read whole; all of it where the kernel may reduce it.
-  void count_on_inputs(const Instr* fusion, const Request& request,
+  void count_on_inputs(const Instr* fusion, const Request& request, const WindowReads& windows,
                        const std::vector<std::vector<int64_t>>& reads) {
     const auto count_on_input = [&](size_t number) {
       const Instr* operand = fusion->operand(number);
-      for (size_t k = 0; !reads.empty() && k < reads[number].size(); ++k)
-        count_on(operand, 0, request.dims[number][k], reads[number][k]);
+      for (size_t k = 0; !reads.empty() && k < reads[number].size(); ++k) {
+        const int64_t d = request.dims[number][k];
+        const int symbol = classes_.symbol_of(operand, d);
+        reaches_.count_on(operand, 0, d, {reads[number][k], beyond(fusion, windows, symbol)});
+      }
       for (const auto& [global, d] : request.whole) {
         if (global != number) continue;
         const auto symbol = static_cast<size_t>(classes_.symbol_of(operand, d));
-        count_on(operand, 0, d,
-                 request.refused ? counted_results(fusion, -1) : symbols_[symbol].bound);
+        reaches_.count_on(
+            operand, 0, d,
+            request.refused ? reaches_.of_results(fusion, -1) : Reach{symbols_[symbol].bound});
       }
     };
     const hlo::Computation& computation = *fusion->called().at(0);
@@ -380,13 +368,20 @@ class Trimming {
     auto visit = [&](const Instr* instr) {
       if (seen.insert(instr).second) open.push_back(instr);
     };
+    for (const WindowReads::Input& input : windows.inputs) {
+      const Instr* operand = fusion->operand(input.number);
+      for (int64_t d = 0; d < operand->shape().rank(); ++d)
+        if (classes_.symbol_of(operand, d) == input.symbol)
+          reaches_.count_on(operand, 0, d, {1, input.beyond});
+    }
+    for (const Instr* read : windows.read) visit(read);
     const std::vector<const Instr*> all = all_of(computation);
     for (const Instr* instr : all)
       for (const auto& [operand, d] : reduced_by(instr)) {
         if (classes_.symbol_of(operand, d) >= 0) visit(operand);
       }
     for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf) {
-      if (!is_counted_on(fusion, leaf)) continue;
+      if (!reaches_.is_counted_on(fusion, leaf)) continue;
       const Instr* root = computation.root();
       visit(fusion->shape().is_tuple() && root->is(Opcode::tuple) ? root->operand(leaf) : root);
     }
@@ -417,8 +412,7 @@ class Trimming {
   std::vector<Symbol> symbols_;
   hlo::DimClasses classes_;
   const hlo::Computation* entry_;
-  // How far values are counted on, by leaf and dimension.
-  std::unordered_map<const Instr*, std::map<std::pair<size_t, int64_t>, int64_t>> counted_;
+  Reaches reaches_;
 };
 
 }  // namespace

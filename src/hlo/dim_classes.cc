@@ -10,6 +10,16 @@ bool runs_up(const WindowDim& window, int64_t extent) {
   return window == all;
 }
 
+bool keeps_share(const WindowDim& window) {
+  const int64_t more =
+      window.pad_low + window.pad_high + window.stride - 1 - window.rhs_dilate * (window.size - 1);
+  return window.lhs_dilate == 1 && window.pad_low >= 0 && more >= 0 && more < window.stride;
+}
+
+bool sees_behind(const WindowDim& window) {
+  return window.rhs_dilate * (window.size - 1) - window.pad_low > window.stride - 1;
+}
+
 DimClasses::DimClasses(const Module& module, Made made) { look_at(*module.entry(), made); }
 DimClasses::DimClasses(const Computation& computation, Made made) { look_at(computation, made); }
 
@@ -231,11 +241,12 @@ void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) 
       }
       return;
     case DimKind::window:
-      if (link.other >= 0) {
-        fix_all(instr->operand(static_cast<size_t>(link.other)));
-      } else if (runs_up(link.window, instr->shape().dim(link.to))) {
+      if (link.other >= 0) fix_all(instr->operand(static_cast<size_t>(link.other)));
+      if (x->shape().dim(link.from) == instr->shape().dim(link.to) * link.window.stride &&
+          keeps_share(link.window))
         return join_result(link.from, link.to);
-      }
+      if (link.other < 0 && runs_up(link.window, instr->shape().dim(link.to)))
+        return join_result(link.from, link.to);
       fix(instr, link.to);
       break;
     case DimKind::strided:

@@ -50,6 +50,11 @@ std::vector<std::pair<const Instr*, int64_t>> cut_dimensions(const Instr* instr)
 // Whether a window is over all that stands up to an element, and it: what a running sum is. The
 // first results do not depend on the extent then.
 bool runs_up(const WindowDim& window, int64_t extent);
+// Whether windows give one element for each `window.stride` that there are, however many: padding
+// and size take nothing away at the ends. So n elements, a multiple of the stride, are n / stride.
+bool keeps_share(const WindowDim& window);
+// Whether the windows of a dimension with keeps_share see what stands behind its last element.
+bool sees_behind(const WindowDim& window);
 
 class DimClasses {
  public:

@@ -221,6 +221,7 @@ class Trimmer {
     const TrimGroup& of = request_.groups[static_cast<size_t>(group)];
     if (granule >= of.bound) return end = k_.constant(of.bound);
     ExprId n = k_.convert(k_.load(of.extent, {k_.constant(0)}), Type::s64);
+    if (of.beyond != 0) n = k_.binary(Op::add, n, k_.constant(of.beyond));
     if (of.times != 1) n = k_.binary(Op::mul, n, k_.constant(of.times));
     if (granule > 1) {
       n = k_.binary(Op::floor_div, k_.binary(Op::add, n, k_.constant(granule - 1)),
@@ -290,8 +291,9 @@ class Trimmer {
     const uint32_t var = stmt.var.value;
     const Variable& variable = variables_[var];
     const Fact& fact = *variable.fact;
+    // Rows of windows are not those that are stored: their loops would stay as they are.
     if (stmt.loop != LoopKind::serial || fact.scale != 1 || fact.factor < 2 ||
-        group_of(fact).reduced)
+        group_of(fact).reduced || request_.reads_windows(fact.group))
       return {};
     Tiles tiles;
     std::set<uint32_t> inside;

@@ -26,6 +26,7 @@ struct TrimGroup {
   bool reduced = false;     // by this kernel
   int64_t least = 1;        // there are no fewer numbers
   int64_t times = 1;        // numbers to one of the extent: rows of a batch
+  int64_t beyond = 0;       // so many of the extent behind it are wanted, too: zeros, for windows
 };
 
 // Elements [k * stride, (k + 1) * stride) of a buffer (modulo bound * stride) are of number k.
@@ -34,12 +35,14 @@ struct TrimDigit {
   int group = 0;
   // What readers count on reaches to the extent (not the numbers of a group) rounded up to it.
   int64_t reach = 1;
+  bool window = false;  // of an input: what is read stands around the number that is computed
 };
 
 struct TrimRequest {
   std::vector<TrimGroup> groups;
   // By global buffer, but for workspaces, which stand behind inputs and outputs.
   std::vector<std::vector<TrimDigit>> globals;
+  bool reads_windows(int group) const;  // along the group
 };
 
 // What the pass is asked (Context::trim), and what it found.
@@ -60,8 +63,9 @@ struct Trim {
 int64_t common_reach(int64_t a, int64_t b);
 
 // A request from text: "extent in1 bound 64 least 17; in0 8; out0 8 reach 4", where a buffer has
-// the strides of its digits, of the extent named last in front. Behind `bound` may stand `least N`,
-// `times N` and `reduced`. User's fault: what is no such text, or names no global buffer.
+// the strides of its digits, of the extent named last in front; `window` may stand in place of a
+// reach. Behind `bound` may stand `least N`, `times N`, `beyond N` and `reduced`. User's fault:
+// what is no such text, or names no global buffer.
 Result<TrimRequest> parse_trim_request(const kernel::Kernel& kernel, std::string_view text);
 
 }  // namespace heddle::lower

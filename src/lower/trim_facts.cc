@@ -28,6 +28,7 @@ class Finder {
     digits_.resize(k_.buffers.size() * (groups + 1));
     for (size_t b = 0; b < request_.globals.size(); ++b) {
       for (const TrimDigit& digit : request_.globals[b]) {
+        if (digit.window) continue;
         const TrimGroup& group = request_.groups[static_cast<size_t>(digit.group)];
         digits_[b].push_back({digit.stride, group.bound, group.bound, digit.group, {}, 0, false});
       }

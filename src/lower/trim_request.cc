@@ -57,10 +57,11 @@ class Parser {
         group.reduced = true;
         continue;
       }
-      int64_t* value = word_ == "bound"   ? &group.bound
-                       : word_ == "least" ? &group.least
-                       : word_ == "times" ? &group.times
-                                          : nullptr;
+      int64_t* value = word_ == "bound"    ? &group.bound
+                       : word_ == "least"  ? &group.least
+                       : word_ == "times"  ? &group.times
+                       : word_ == "beyond" ? &group.beyond
+                                           : nullptr;
       if (!value) return user_error("trim: an extent has no `{}`", word_);
       HEDDLE_ASSIGN_OR_RETURN(*value, number());
     }
@@ -75,6 +76,10 @@ class Parser {
     HEDDLE_ASSIGN_OR_RETURN(const int64_t stride, number());
     result_.globals[at].push_back({stride, group});
     if (ends_ || !next()) return {};
+    if (word_ == "window") {
+      result_.globals[at].back().window = true;
+      return {};
+    }
     if (word_ != "reach") return user_error("trim: a buffer has no `{}`", word_);
     HEDDLE_ASSIGN_OR_RETURN(result_.globals[at].back().reach, number());
     return {};
@@ -88,6 +93,14 @@ class Parser {
 };
 
 }  // namespace
+
+bool TrimRequest::reads_windows(int group) const {
+  return std::any_of(globals.begin(), globals.end(), [&](const std::vector<TrimDigit>& digits) {
+    return std::any_of(digits.begin(), digits.end(), [&](const TrimDigit& digit) {
+      return digit.window && digit.group == group;
+    });
+  });
+}
 
 int64_t common_reach(int64_t a, int64_t b) {
   constexpr int64_t kAll = int64_t{1} << 40;

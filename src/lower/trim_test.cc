@@ -306,19 +306,37 @@ TEST(Trim, APlaceBeyondItsRowIsNoBox) {
   EXPECT_THAT(text, HasSubstr("grid (t 15)"));
 }
 
+// What a window reads stands around the row that is computed, so it says nothing of the loops; and
+// two rows behind the extent are wanted.
+TEST(Trim, RowsOfWindowsAreThoseThatAreStored) {
+  Trim wanted;
+  const std::string text =
+      trimmed_by("  buffer in0: f32[288] global in\n",
+                 "group {\nserial r 16 {\nserial w 3 {\nserial c 16 {\n"
+                 "out0[r*16 + c] = max(out0[r*16 + c], in0[r*16 + w*16 + c])\n}\n}\n}\n}\n",
+                 "extent n bound 16 beyond 2; in0 16 window; out0 16", &wanted);
+  EXPECT_TRUE(wanted.done) << wanted.done.reason();
+  EXPECT_THAT(text, HasSubstr("+ 2"));
+  EXPECT_THAT(text, HasSubstr("serial r trips"));
+  EXPECT_THAT(text, HasSubstr("serial w 3"));
+}
+
 TEST(Trim, RequestsHaveText) {
   const Kernel kernel = rows("f32[512]", "serial i 512 { out0[i] = in0[i] }\n");
   const auto parsed = parse_trim_request(
-      kernel, "extent in1 bound 64 least 17 times 2 reduced; in0 8; out0 8 reach 4");
+      kernel,
+      "extent in1 bound 64 least 17 times 2 beyond 3 reduced; in0 8 window; out0 8 reach 4");
   ASSERT_TRUE(parsed) << parsed.error().message;
   ASSERT_EQ(parsed->groups.size(), 1u);
   EXPECT_EQ(parsed->groups[0].extent, BufferId(size_t{1}));
   EXPECT_EQ(parsed->groups[0].bound, 64);
   EXPECT_EQ(parsed->groups[0].least, 17);
   EXPECT_EQ(parsed->groups[0].times, 2);
+  EXPECT_EQ(parsed->groups[0].beyond, 3);
   EXPECT_TRUE(parsed->groups[0].reduced);
   ASSERT_EQ(parsed->globals.size(), 3u);
   EXPECT_EQ(parsed->globals[0].at(0).stride, 8);
+  EXPECT_TRUE(parsed->reads_windows(0));
   EXPECT_TRUE(parsed->globals[1].empty());
   EXPECT_EQ(parsed->globals[2][0].reach, 4);
   for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{

@@ -135,6 +135,8 @@ class Masker {
     for (Instr* instr : all) {
       if (instr->is(Opcode::reduce)) HEDDLE_RETURN_IF_ERROR(mask_reduce(instr));
       if (instr->is(Opcode::dot)) mask_dot(instr);
+      if (instr->is(Opcode::convolution) || instr->is(Opcode::reduce_window))
+        HEDDLE_RETURN_IF_ERROR(mask_windows(instr));
       if (instr->is(Opcode::scatter)) mask_scatter(instr);
       if (instr->is(Opcode::gather)) clamp_gather(instr);
     }
@@ -213,6 +215,25 @@ class Masker {
         mask(dot, side, side == 0 ? attrs.lhs_contracting_dims[k] : attrs.rhs_contracting_dims[k],
              hlo::neutral_value(Opcode::add, dot->operand(side)->shape().type()));
     }
+  }
+
+  // Windows at the end of what is there see what stands behind it.
+  Status mask_windows(Instr* instr) {
+    const bool is_sum = instr->is(Opcode::convolution);
+    for (const hlo::DimLink& link : hlo::index_map(*instr, 0).links) {
+      const Instr* x = instr->operand(0);
+      if (link.kind != hlo::DimKind::window || symbol_of(x, link.from) < 0 ||
+          !hlo::keeps_share(link.window) || !hlo::sees_behind(link.window))
+        continue;
+      const std::optional<Opcode> combiner =
+          is_sum ? Opcode::add : hlo::combiner_of(*instr->called().at(0));
+      if (!combiner || instr->operands().size() > 2)
+        return user_error(
+            "{} combines windows of dimension '{}' in a way that has no neutral value",
+            instr->name(), symbols_[static_cast<size_t>(symbol_of(x, link.from))].name);
+      mask(instr, 0, link.from, hlo::neutral_value(*combiner, x->shape().type()));
+    }
+    return {};
   }
 
   // Scatters skip what is out of range.

@@ -1,0 +1,133 @@
+#include "compiler/trim_reach.h"
+
+#include <algorithm>
+
+#include "lower/trim.h"
+
+namespace heddle::compiler {
+
+using hlo::Instr;
+using hlo::Opcode;
+
+void Reaches::count_on(const Instr* instr, size_t leaf, int64_t d, Reach reach) {
+  if (reach.is_extent()) return;
+  Reach& known = found_[instr].emplace(std::pair(leaf, d), Reach()).first->second;
+  known.granule = lower::common_reach(known.granule, reach.granule);
+  known.beyond = std::max(known.beyond, reach.beyond);
+}
+
+Reach Reaches::of(const Instr* instr, size_t leaf, int64_t d) const {
+  const auto found = found_.find(instr);
+  if (found == found_.end()) return {};
+  const auto known = found->second.find(std::pair(leaf, d));
+  return known == found->second.end() ? Reach() : known->second;
+}
+
+bool Reaches::is_counted_on(const Instr* instr, size_t leaf) const {
+  const auto found = found_.find(instr);
+  return found != found_.end() &&
+         std::any_of(found->second.begin(), found->second.end(),
+                     [&](const auto& one) { return one.first.first == leaf; });
+}
+
+Reach Reaches::of_results(const Instr* instr, int symbol) const {
+  const auto found = found_.find(instr);
+  if (found == found_.end()) return {};
+  Reach most, along;
+  bool is_there = false;
+  const auto join = [](Reach* to, const Reach& one) {
+    to->granule = lower::common_reach(to->granule, one.granule);
+    to->beyond = std::max(to->beyond, one.beyond);
+  };
+  const tensor::Shape& shape = instr->shape();
+  const std::vector<tensor::Shape> leaves =
+      shape.is_tuple() ? shape.elements() : std::vector<tensor::Shape>{shape};
+  for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
+    for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
+      is_there = is_there || (symbol >= 0 && classes_.symbol_of(instr, d, leaf) == symbol);
+  for (const auto& [place, reach] : found->second) {
+    join(&most, reach);
+    if (classes_.symbol_of(instr, place.second, place.first) == symbol) join(&along, reach);
+  }
+  return is_there ? along : most;
+}
+
+bool WindowReads::of_input(size_t number, int symbol) const {
+  return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+    return input.number == number && input.symbol == symbol;
+  });
+}
+
+namespace {
+
+class Finder {
+ public:
+  Finder(const Instr* fusion, const hlo::DimClasses& classes,
+         const std::vector<hlo::Symbol>& symbols)
+      : fusion_(fusion), classes_(classes), symbols_(symbols) {}
+
+  WindowReads run() {
+    look_at(*fusion_->called().at(0));
+    return std::move(found_);
+  }
+
+ private:
+  void look_at(const hlo::Computation& computation) {
+    for (const Instr* instr : computation.instrs()) {
+      if (instr->is(Opcode::fusion)) {
+        callers_.emplace(instr->called().at(0), instr);
+        look_at(*instr->called().at(0));
+      }
+      if (instr->is(Opcode::convolution) || instr->is(Opcode::reduce_window)) windows_of(instr);
+    }
+  }
+
+  void windows_of(const Instr* instr) {
+    const Instr* x = instr->operand(0);
+    for (const hlo::DimLink& link : hlo::index_map(*instr, 0).links) {
+      const int symbol = classes_.symbol_of(x, link.from);
+      if (link.kind != hlo::DimKind::window || symbol < 0 || !hlo::sees_behind(link.window))
+        continue;
+      const hlo::WindowDim& window = link.window;
+      const int64_t seen =
+          window.rhs_dilate * (window.size - 1) - window.pad_low - (window.stride - 1);
+      const int64_t numbers =
+          x->shape().dim(link.from) / symbols_[static_cast<size_t>(symbol)].bound;
+      const int64_t beyond = (seen + numbers - 1) / numbers;
+      found_.read.push_back(x);
+      const Instr* from = source(x);
+      if (from->is(Opcode::parameter))
+        found_.inputs.push_back({static_cast<size_t>(from->parameter_number()), symbol, beyond});
+      else
+        found_.own[symbol] += beyond;
+    }
+  }
+
+  // What only gets other places on the way.
+  const Instr* source(const Instr* x) const {
+    for (;;) {
+      if (x->is(Opcode::reshape) || x->is(Opcode::transpose)) {
+        x = x->operand(0);
+      } else if (x->is(Opcode::parameter) && x->parent() != fusion_->called().at(0)) {
+        x = callers_.at(x->parent())->operand(static_cast<size_t>(x->parameter_number()));
+      } else {
+        return x;
+      }
+    }
+  }
+
+  const Instr* fusion_;
+  const hlo::DimClasses& classes_;
+  const std::vector<hlo::Symbol>& symbols_;
+  std::unordered_map<const hlo::Computation*, const Instr*> callers_;
+  WindowReads found_;
+};
+
+}  // namespace
+
+WindowReads window_reads(const Instr* fusion, const hlo::DimClasses& classes,
+                         const std::vector<hlo::Symbol>& symbols) {
+  return Finder(fusion, classes, symbols).run();
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,56 @@
+// Private to compiler: how far behind the extents values are counted on, and what windows see
+// there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "hlo/dim_classes.h"
+
+namespace heddle::compiler {
+
+// All of a dimension is counted on up to its extent and `beyond` more, rounded up to `granule`;
+// both in numbers of the symbol.
+struct Reach {
+  int64_t granule = 1, beyond = 0;
+  bool is_extent() const { return granule == 1 && beyond == 0; }
+};
+
+// By value, leaf and dimension, as far as is known. `classes` are those of the entry, with symbols.
+class Reaches {
+ public:
+  explicit Reaches(const hlo::DimClasses& classes) : classes_(classes) {}
+  void count_on(const hlo::Instr* instr, size_t leaf, int64_t d, Reach reach);
+  Reach of(const hlo::Instr* instr, size_t leaf, int64_t d) const;
+  bool is_counted_on(const hlo::Instr* instr) const { return found_.count(instr) > 0; }
+  bool is_counted_on(const hlo::Instr* instr, size_t leaf) const;
+  // Of the results along a symbol; of all, where none has it.
+  Reach of_results(const hlo::Instr* instr, int symbol) const;
+
+ private:
+  const hlo::DimClasses& classes_;
+  std::unordered_map<const hlo::Instr*, std::map<std::pair<size_t, int64_t>, Reach>> found_;
+};
+
+// What a fusion's windows over dynamic dimensions see behind the last element.
+struct WindowReads {
+  // Of what the fusion computes itself: by symbol, numbers behind the extent that all of it is to
+  // have.
+  std::map<int, int64_t> own;
+  struct Input {
+    size_t number;  // of the operand, which windows read as it is
+    int symbol;
+    int64_t beyond;
+  };
+  std::vector<Input> inputs;
+  std::vector<const hlo::Instr*> read;  // what the windows are of, inside of the fusion
+
+  bool of_input(size_t number, int symbol) const;
+};
+WindowReads window_reads(const hlo::Instr* fusion, const hlo::DimClasses& classes,
+                         const std::vector<hlo::Symbol>& symbols);
+
+}  // namespace heddle::compiler
