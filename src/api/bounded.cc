@@ -154,8 +154,7 @@ class Finder {
     HEDDLE_ASSIGN_OR_RETURN(const Imported b, import_less(names, bound - other));
     const ExtentComparison comparison(a, b, name);
     HEDDLE_RETURN_IF_ERROR(comparison.find_numbered(s, apart, bound - 1, bound, &numbered_));
-    if (a.index_checks != b.index_checks)
-      HEDDLE_RETURN_IF_ERROR(comparison.depends("the range of an index"));
+    HEDDLE_RETURN_IF_ERROR(compare_ranges(a, b, comparison, s, apart));
     if (const int64_t between = bound - 2; between > other) {  // a straight line
       HEDDLE_ASSIGN_OR_RETURN(const Imported c, import_less(names, bound - between));
       HEDDLE_RETURN_IF_ERROR(
@@ -180,6 +179,28 @@ class Finder {
     Numbered in_this;
     HEDDLE_RETURN_IF_ERROR(comparison.find_numbered(0, apart, bound - 1, bound - 1, &in_this));
     return comparison.same_classes(std::move(table), in_this.extents_of(*a.module), {other});
+  }
+
+  Status compare_ranges(const Imported& a, const Imported& b, const ExtentComparison& comparison,
+                        size_t s, int64_t apart) {
+    const auto without = [](std::vector<tensor::IndexCheck> checks) {
+      for (tensor::IndexCheck& check : checks)
+        std::fill(check.ranges.begin(), check.ranges.end(), tensor::IndexRange());
+      return checks;
+    };
+    if (without(a.index_checks) != without(b.index_checks))
+      return comparison.depends("what is checked as an index");
+    for (size_t check = 0; check < a.index_checks.size(); ++check)
+      for (size_t range = 0; range < a.index_checks[check].ranges.size(); ++range) {
+        const tensor::IndexRange &more = a.index_checks[check].ranges[range],
+                                 &less = b.index_checks[check].ranges[range];
+        if (more == less) continue;
+        const int64_t low = more.low - less.low, high = more.high - less.high;
+        if (low % apart != 0 || high % apart != 0)
+          return comparison.depends("the range of an index");
+        bounded_.range_growth.push_back({check, range, s, low / apart, high / apart});
+      }
+    return {};
   }
 
   Sizes differences(size_t symbol, int64_t more) const {
@@ -229,6 +250,7 @@ class Finder {
           places.emplace_back(static_cast<int64_t>(d),
                               table.add(output[d].divided_by(output[d].common_factor())));
     }
+    bounded_.counts = count_outputs(whole_);
     set_least(classes, &table);
     bounded_.symbols = table.symbols;
     bounded_.of = table.of;

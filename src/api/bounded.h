@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "api/counts.h"
 #include "api/session.h"
 #include "hlo/dim_classes.h"
 #include "import/onnx.h"
@@ -42,6 +43,17 @@ struct Bounded {
   // symbol's bound, where the longer array is then of whole vectors.
   Sizes grows;
   Sizes first;  // what contexts begin with: the model's ports are of these
+  // Of what is checked as a position, by one more of a symbol.
+  struct RangeGrowth {
+    size_t check, range, symbol;
+    int64_t low, high;
+  };
+  std::vector<RangeGrowth> range_growth;
+  // Ranges of a program for these bounds in a run of these extents.
+  void set_ranges(const Sizes& bounds, const Sizes& extents,
+                  const std::vector<tensor::IndexCheck>& at_bounds,
+                  std::vector<tensor::IndexCheck>* checks) const;
+  CountOutputs counts;  // outputs at their bounds, beside those that follow symbols
   // By output: which dimensions follow a symbol.
   std::vector<std::vector<std::pair<int64_t, size_t>>> outputs;  // dimension, symbol
 
@@ -65,6 +77,9 @@ Result<std::shared_ptr<const Bounded>> find_bounded(
 
 // With one bucket, from these extents to the bounds.
 std::shared_ptr<const Bounded> with_one_bucket(const Bounded& bounded, const Extents& least);
+
+// Kernels of a program for many extents that run over all bounds are an error (unsupported).
+Status check_trimmed(const Program& program);
 
 // What is asked for, else what a value that will be bound has, else the bound. Error: it is above.
 Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::string>& inputs,

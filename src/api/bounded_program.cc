@@ -18,6 +18,17 @@
 #include "runtime/state_arrays.h"
 
 namespace heddle::api {
+// Who did not ask for bounds is not to have such kernels (trim-part: over one; trim-few: a few
+// thousand elements at most).
+Status check_trimmed(const Program& program) {
+  for (const auto& refusal : program.report().refusals)
+    if (refusal.code.starts_with("trim-") && refusal.code != "trim-part" &&
+        refusal.code != "trim-few")
+      return error_of(ErrorKind::unsupported, "{} would run over the bounds: {}", refusal.producer,
+                      refusal.reason);
+  return {};
+}
+
 namespace {
 
 constexpr size_t kMostPrograms = 64;  // of a file
@@ -158,16 +169,6 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
                                                            *made->model, where_, options_.dump));
     find_memory(made.get());
     return made;
-  }
-
-  // Who did not ask for bounds is not to have kernels that run over all of them (trim-part: over
-  // one).
-  static Status check_trimmed(const Program& program) {
-    for (const auto& refusal : program.report().refusals)
-      if (refusal.code.starts_with("trim-") && refusal.code != "trim-part")
-        return error_of(ErrorKind::unsupported, "{} would run over the bounds: {}",
-                        refusal.producer, refusal.reason);
-    return {};
   }
 
   void find_memory(Specialisation* made) const {
@@ -403,6 +404,9 @@ class BoundedContext : public Context {
       HEDDLE_RETURN_IF_ERROR(
           context.bind_output(static_cast<int64_t>(i),
                               is_whole(i) ? run.outputs[i] : staging_of(one, *run.staging, i)));
+    if (const Bounded& bounded = program_->bounded(); !bounded.range_growth.empty())
+      bounded.set_ranges(one.bucket.bounds, run.extents, one.program->index_checks(),
+                         context.index_checks());
     HEDDLE_RETURN_IF_ERROR(context.run());
     int64_t bytes = 0;  // of what is not in its place
     for (size_t i = 0; i < run.outputs.size(); ++i)

@@ -8,6 +8,7 @@
 #include "api/extent_comparison.h"
 #include "hlo/module.h"
 #include "opt/mask_padding.h"
+#include "opt/passes.h"
 
 namespace heddle::api {
 
@@ -50,6 +51,18 @@ Sizes Bounded::actual(Sizes dims, const Places& places, const Sizes& extents) co
     extent = extent / first[s] * extents[s];
   }
   return dims;
+}
+
+void Bounded::set_ranges(const Sizes& bounds, const Sizes& extents,
+                         const std::vector<tensor::IndexCheck>& at_bounds,
+                         std::vector<tensor::IndexCheck>* checks) const {
+  for (size_t c = 0; c < checks->size(); ++c) (*checks)[c].ranges = at_bounds[c].ranges;
+  for (const RangeGrowth& one : range_growth) {
+    tensor::IndexRange& range = (*checks)[one.check].ranges[one.range];
+    const int64_t more = extents[one.symbol] - bounds[one.symbol];
+    range.low += more * one.low;
+    range.high += more * one.high;
+  }
 }
 
 void Bounded::derive(Sizes* extents) const {
@@ -199,8 +212,15 @@ Status mask(const Bounded& bounded, const Bucket& bucket, const InBucket& in,
   const std::vector<hlo::Instr*>& instrs = imported->module->entry()->instrs();
   for (const auto& [instr, dimension, symbol, factor] : numbered.growing)
     growing.push_back({instrs[instr], dimension, symbol, factor});
-  HEDDLE_RETURN_IF_ERROR(opt::mask_bounded(*imported->module, in.table, opt::BehindInputs::zeros,
-                                           growing, numbered.extents_of(*imported->module)));
+  hlo::SymbolTable table = in.table;
+  for (hlo::Symbol& symbol : hlo::symbols_of(*imported->module)) {
+    if (!symbol.call) continue;  // a count that the graph computes has its mask, too
+    table.of.push_back(tensor::Extent::of_symbol(static_cast<int64_t>(table.of.size())));
+    table.symbols.push_back(std::move(symbol));
+  }
+  HEDDLE_RETURN_IF_ERROR(opt::mask_bounded(*imported->module, std::move(table),
+                                           opt::BehindInputs::zeros, growing,
+                                           numbered.extents_of(*imported->module)));
   if (imported->module->symbols.size() != in.told.size())
     return user_error("there are extents at the bounds {} that there are not at the others",
                       fmt::join(bucket.bounds, ", "));
@@ -216,7 +236,11 @@ Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& exte
                           bounded.import_at(at(bounded, bucket->bounds)));
   const InBucket in = symbols_in(bounded, *bucket);
   bucket->told = in.told;
-  if (in.told.empty()) return imported;
+  if (in.told.empty()) {
+    if (auto masked = opt::mask_padding(*imported.module, {}); !masked)
+      return tl::unexpected(masked.error());
+    return imported;
+  }
   const Status masked = mask(bounded, *bucket, in, &imported);
   if (!masked) {
     *why_exact = masked.error().message;

@@ -309,6 +309,7 @@ class CompiledContext : public Context {
     guard_.bound(number, data);
     return {};
   }
+  std::vector<tensor::IndexCheck>* index_checks() override { return &guard_.checks(); }
   Status bind_output(int64_t number, void* data) override {
     HEDDLE_RETURN_IF_ERROR(check_port(false, number));
     return context_->bind_output(number, data);

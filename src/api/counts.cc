@@ -35,7 +35,8 @@ std::vector<import::OpenOutput> open_outputs(const hlo::DimClasses& classes,
   return found;
 }
 
-// Outputs that are counts, behind those that have names.
+// Outputs that are counts, behind those that have names: what outputs' dimensions follow, and what
+// was guessed.
 void add_extents(Imported* imported) {
   hlo::Module& module = *imported->module;
   const std::vector<hlo::Symbol> symbols = hlo::symbols_of(module);
@@ -43,19 +44,24 @@ void add_extents(Imported* imported) {
   Instr* root = module.entry()->root();
   if (!classes.assign(symbols)) return;
   imported->open_outputs = open_outputs(classes, symbols, root);
-  if (imported->open_outputs.empty()) return;
   std::vector<Instr*> results = root->operands();
+  const size_t before = results.size();
   std::map<int64_t, int64_t> places;  // of symbols
-  for (import::OpenOutput& open : imported->open_outputs) {
+  const auto output_of = [&](int64_t number) {
     const auto next = static_cast<int64_t>(imported->output_names.size());
-    const auto [place, added] = places.emplace(open.extent, next);
+    const auto [place, added] = places.emplace(number, next);
     if (added) {
-      const hlo::Symbol& symbol = symbols[static_cast<size_t>(open.extent)];
+      const hlo::Symbol& symbol = symbols[static_cast<size_t>(number)];
       imported->output_names.push_back("extent of " + symbol.name);
       results.insert(results.begin() + next, symbol.call->operand(1));
     }
-    open.extent = place->second;
-  }
+    return place->second;
+  };
+  for (import::OpenOutput& open : imported->open_outputs) open.extent = output_of(open.extent);
+  for (size_t s = 0; s < symbols.size(); ++s)
+    if (imported->guessed.contains(imported->counts.at(symbols[s].name)))
+      imported->guessed_counts.push_back({output_of(static_cast<int64_t>(s)), symbols[s].bound});
+  if (results.size() == before) return;
   module.entry()->set_root(hlo::Builder(module.entry()).tuple(results));
   module.entry()->remove_dead();
 }
@@ -132,14 +138,21 @@ Status follows_counts(const Imported& imported, const Imported& other) {
   return {};
 }
 
-// Masks the open counts. Error: one of them cannot be open, it is not known which.
-Status open_counts(Imported* imported, const Import& import, const import::Options& options) {
+// Error: one of the counts cannot be open, it is not known which.
+Status follow_counts(const Imported& imported, const Import& import,
+                     const import::Options& options) {
   for (const int64_t less : {1, 2}) {
     import::Options fewer = options;
     fewer.less_counts = less;
     HEDDLE_ASSIGN_OR_RETURN(const Imported other, import(fewer));
-    HEDDLE_RETURN_IF_ERROR(follows_counts(*imported, other));
+    HEDDLE_RETURN_IF_ERROR(follows_counts(imported, other));
   }
+  return {};
+}
+
+// Masks the open counts. Errors: those of follow_counts.
+Status open_counts(Imported* imported, const Import& import, const import::Options& options) {
+  HEDDLE_RETURN_IF_ERROR(follow_counts(*imported, import, options));
   if (auto masked = opt::mask_padding(*imported->module, {}); !masked)
     return tl::unexpected(masked.error());
   return {};
@@ -147,8 +160,33 @@ Status open_counts(Imported* imported, const Import& import, const import::Optio
 
 }  // namespace
 
+CountOutputs count_outputs(const Imported& imported) {
+  return {imported.open_outputs, imported.guessed_counts};
+}
+
+// A model with bounded dimensions, whose counts have to stay open: there are no stages. They are
+// masked with those dimensions (api/buckets.cc).
+Result<Imported> CountingImport::beside_bounds(import::Options options) const {
+  if (!options.stages) return import_(options);  // nobody asks outputs how long they are
+  options.max_count = kMostRows;
+  HEDDLE_ASSIGN_OR_RETURN(Imported imported, import_(options));
+  if (!imported.undecided.empty())
+    return user_error("{}, and decides what is computed", imported.undecided_why);
+  if (imported.counts.empty()) return imported;
+  for (const auto& [key, why] : refused(imported, true))
+    return user_error("{} does not stay open: {}", key, why.reason);
+  // Once will do: all extents have the same graph.
+  const std::lock_guard lock(known_->mutex);
+  if (!known_->follow) {
+    HEDDLE_RETURN_IF_ERROR(follow_counts(imported, import_, options));
+    known_->follow = true;
+  }
+  add_extents(&imported);
+  return imported;
+}
+
 Result<Imported> CountingImport::operator()(import::Options options) const {
-  if (options.same_for_all_extents) return import_(options);  // not beside bounded dimensions
+  if (options.same_for_all_extents) return beside_bounds(std::move(options));
   options.max_count = kMostRows;
   {
     const std::lock_guard lock(known_->mutex);

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "import/onnx.h"
@@ -17,6 +18,14 @@
 namespace heddle::api {
 
 using Import = std::function<Result<import::Imported>(const import::Options&)>;
+
+// What outputs of a program say of its counts: how long others are, and whether a guess was right.
+struct CountOutputs {
+  std::vector<import::OpenOutput> open;
+  std::vector<import::GuessedCount> guessed;
+  bool empty() const { return open.empty() && guessed.empty(); }
+};
+CountOutputs count_outputs(const import::Imported& imported);
 
 // An import whose counts are open where that is possible. Those that reach an operator that needs
 // exact extents, or a constant, are decided as import::Options says; so are those that reach a
@@ -29,8 +38,11 @@ class CountingImport {
   Result<import::Imported> operator()(import::Options options) const;
 
  private:
+  Result<import::Imported> beside_bounds(import::Options options) const;
+
   struct Known {
     std::mutex mutex;
+    bool follow = false;  // beside bounded dimensions: nothing else depends on the counts
     std::map<std::string, std::string> exact;  // keys of counts that cannot be open: why
   };
   Import import_;

@@ -73,6 +73,16 @@ bool slices_agree(const Instr* a, const Instr* b, const Grows& grows) {
   return true;
 }
 
+// A constant of which positions are read: what stands behind the others in a longer one is not.
+bool is_table(const Instr& instr) {
+  const std::vector<Instr*>& users = instr.users();
+  return instr.is(Opcode::constant) &&
+         std::all_of(users.begin(), users.end(), [&](const Instr* user) {
+           return user->is(Opcode::gather) && user->operand(0) == &instr &&
+                  user->operand(1) != &instr;
+         });
+}
+
 bool attributes_agree(const Instr* a, const Instr* b, const Grows& grows) {
   if (a->is(Opcode::slice)) return slices_agree(a, b, grows);
   if (a->is(Opcode::constant)) {
@@ -141,7 +151,7 @@ Status ExtentComparison::same_classes(hlo::SymbolTable table, const hlo::SliceEx
         const auto number = static_cast<size_t>(s);
         wanted = x / table.symbols[number].bound * table.of[number].at(others);
       }
-      if (y != wanted) return depends(p[i]->name());
+      if (y != wanted && !is_table(*p[i])) return depends(p[i]->name());
     }
   }
   return {};

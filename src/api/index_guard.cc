@@ -3,7 +3,7 @@
 namespace heddle::api {
 
 IndexGuard::IndexGuard(const Program& program)
-    : program_(program), inputs_(program.inputs().size()) {}
+    : program_(program), checks_(program.index_checks()), inputs_(program.inputs().size()) {}
 
 void IndexGuard::bound(int64_t input, const void* data) {
   inputs_[static_cast<size_t>(input)] = data;
@@ -23,7 +23,7 @@ Status IndexGuard::before() {
     HEDDLE_RETURN_IF_ERROR(one.device.copy_now(copy, one.data, one.copy.bytes()));
     inputs_[static_cast<size_t>(one.input)] = copy;
   }
-  for (const tensor::IndexCheck& check : program_.index_checks()) {
+  for (const tensor::IndexCheck& check : checks_) {
     if (check.input < 0) continue;
     const Port& port = program_.inputs()[static_cast<size_t>(check.input)];
     const void* data = inputs_[static_cast<size_t>(check.input)];
@@ -36,7 +36,7 @@ Status IndexGuard::before() {
 
 Status IndexGuard::after(const std::function<const void*(size_t number)>& hidden) const {
   size_t next = 0;
-  for (const tensor::IndexCheck& check : program_.index_checks())
+  for (const tensor::IndexCheck& check : checks_)
     if (check.input < 0) HEDDLE_RETURN_IF_ERROR(tensor::check_computed(check, hidden(next++)));
   return {};
 }

@@ -14,6 +14,8 @@ class IndexGuard {
  public:
   explicit IndexGuard(const Program& program);  // which outlives it
 
+  // The program's at first; ranges may be others in the next run.
+  std::vector<tensor::IndexCheck>& checks() { return checks_; }
   void bound(int64_t input, const void* data);
   // The same on a device: what is checked is copied to the host before each run.
   void bound_on(const runtime::Device& device, int64_t input, const void* data);
@@ -31,6 +33,7 @@ class IndexGuard {
     tensor::Literal copy;
   };
   const Program& program_;
+  std::vector<tensor::IndexCheck> checks_;
   std::vector<const void*> inputs_;
   std::vector<OnDevice> on_device_;
 };

@@ -92,6 +92,7 @@ class InterpretedContext : public Context {
     guard_.bound(number, data);
     return {};
   }
+  std::vector<tensor::IndexCheck>* index_checks() override { return &guard_.checks(); }
   Status bind_output(int64_t number, void* data) override {
     return bind(number, data, outputs_, output_bound_, "output");
   }

@@ -49,8 +49,10 @@ Status check_stages(size_t count, const std::string& why) {
                     why, count);
 }
 
-void hide_extents(const std::vector<import::OpenOutput>& open, std::vector<Port>& outputs) {
-  for (const import::OpenOutput& one : open) {
+void hide_extents(const CountOutputs& counts, std::vector<Port>& outputs) {
+  for (const import::GuessedCount& one : counts.guessed)
+    outputs.resize(std::min(outputs.size(), static_cast<size_t>(one.extent)));
+  for (const import::OpenOutput& one : counts.open) {
     outputs.resize(std::min(outputs.size(), static_cast<size_t>(one.extent)));
     outputs[static_cast<size_t>(one.output)].is_known = false;
   }
@@ -145,12 +147,12 @@ Status Model::take_late(std::function<Result<import::Imported>(const import::Opt
   const auto later_outputs = imported.later_outputs;
   std::vector<import::BoundInput> deciding = std::move(imported.bound);
   std::erase_if(deciding, [&](const auto& input) { return !late->first.contains(input.name); });
-  const std::vector<import::OpenOutput> open = imported.open_outputs;
+  const CountOutputs counts = count_outputs(imported);
   const auto dims = imported.input_dims;
   const std::set<std::string> texts = imported.texts;
   take(std::move(imported));
-  if (deciding.empty() && !stages && !shapes && open.empty()) return {};
-  hide_extents(open, outputs_);
+  if (deciding.empty() && !stages && !shapes && counts.empty()) return {};
+  hide_extents(counts, outputs_);
   tolerances_.resize(outputs_.size());
   for (const import::BoundInput& input : deciding) {
     inputs_.insert(inputs_.begin() + input.place, make_port(input.name, "", input.shape));

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "api/counts.h"
 #include "api/session.h"
 #include "import/onnx.h"
 
@@ -58,9 +59,9 @@ struct PartInput {
 };
 std::vector<PartInput> inputs_of(const Late& late, const Model& part);
 
-// Of outputs at their bounds: without those that are counts; which dimensions they have is not
-// known.
-void hide_extents(const std::vector<import::OpenOutput>& open, std::vector<Port>& outputs);
+// Of outputs at their bounds: without those that are counts; which dimensions the others have that
+// follow them is not known.
+void hide_extents(const CountOutputs& counts, std::vector<Port>& outputs);
 
 // Imports with the values of the first run; programs for this machine compute what is decided by
 // computed values. Errors: those of the import; a value that decides was not given.

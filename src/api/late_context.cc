@@ -7,6 +7,7 @@
 #include "api/bounded.h"
 #include "api/ports.h"
 #include "api/staging.h"
+#include "base/hash.h"
 
 namespace heddle::api {
 
@@ -55,22 +56,60 @@ Status LateContext::set_input_shape(int64_t number, const std::vector<int64_t>& 
 }
 
 Status LateContext::prepare() {
+  prepared_.reset();
+  HEDDLE_RETURN_IF_ERROR(walk_to_the_end());
+  const bool has_run = walked_.size() > 1 || !now_->part->counts.empty();
+  prepared_ = has_run ? std::optional(hash_of_inputs()) : std::nullopt;
+  return {};
+}
+
+uint64_t LateContext::hash_of_inputs() const {
+  uint64_t hash = hash64(shapes_);
+  for (size_t i = 0; i < inputs_.data.size(); ++i)
+    if (inputs_.data[i] != nullptr)
+      hash = hash64({static_cast<const char*>(inputs_.data[i]),
+                     static_cast<size_t>(inputs_.shapes[i].bytes())},
+                    hash);
+  return hash;
+}
+
+// What the inputs lead to; what has to run for that has run then.
+Status LateContext::walk_to_the_end() {
   for (size_t i = 0; i < inputs_.data.size(); ++i)
     if (inputs_.data[i] == nullptr && inputs_.shapes[i].bytes() > 0)
       return user_error("input {} is not bound to memory", program_->inputs()[i].name);
-  walked_.clear();
-  now_ = nullptr;
-  std::erase_if(ready_, [](const auto& entry) { return !entry.second.part->kept; });
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Part> leaf, walk());
-  program_->used(leaf);
-  HEDDLE_ASSIGN_OR_RETURN(now_, ready(leaf));
-  walked_.push_back(now_);
-  if (leaf->model->bounded()) return set_extents(now_);
-  return leaf->open.empty() ? Status() : run_open(now_);
+  for (bool known = false; !known;) {
+    walked_.clear();
+    now_ = nullptr;
+    std::erase_if(ready_, [](const auto& entry) { return !entry.second.part->kept; });
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Part> leaf, walk());
+    program_->used(leaf);
+    HEDDLE_ASSIGN_OR_RETURN(now_, ready(leaf));
+    walked_.push_back(now_);
+    if (leaf->model->bounded()) HEDDLE_RETURN_IF_ERROR(set_extents(now_));
+    if (!leaf->counts.empty()) HEDDLE_RETURN_IF_ERROR(run_open(now_));
+    known = guesses_are_right(*now_);
+  }
+  return {};
+}
+
+// Where they are not, the next program is for more.
+bool LateContext::guesses_are_right(const Ready& leaf) {
+  int64_t most = 0;
+  for (const import::GuessedCount& one : leaf.part->counts.guessed)
+    if (const int64_t n = leaf.results[static_cast<size_t>(one.extent)].get_s64(0); n > one.most)
+      most = std::max(most, n);
+  if (most == 0) return true;
+  sized_ = nullptr;
+  program_->guess(most);
+  return false;
 }
 
 Status LateContext::run() {
-  HEDDLE_RETURN_IF_ERROR(prepare());
+  // What prepare() has run need not run again for the same values.
+  const bool is_prepared = !profile_ && prepared_ && *prepared_ == hash_of_inputs();
+  prepared_.reset();
+  if (!is_prepared) HEDDLE_RETURN_IF_ERROR(walk_to_the_end());
   const std::vector<Port>& ports = outputs();
   for (size_t i = 0; i < ports.size(); ++i) {
     const bool bound = i < outputs_.size() && (outputs_[i].data != nullptr || ports[i].bytes == 0);
@@ -81,7 +120,7 @@ Status LateContext::run() {
           "behind heddle_context_prepare",
           ports[i].name, tensor::to_string(ports[i].shape), fmt::join(outputs_[i].dims, ","));
   }
-  if (!now_->part->open.empty()) {  // it has run
+  if (!now_->part->counts.empty()) {  // it has run
     for (size_t i = 0; i < ports.size(); ++i)
       copy_box(now_->results[i].data(), now_->results[i].shape().extents(), outputs_[i].data,
                ports[i].dims, ports[i].dims, tensor::type_bytes(ports[i].shape.type()));
@@ -151,14 +190,23 @@ Result<const Literal*> LateContext::run_stage(const std::shared_ptr<Part>& part)
   Literal value(ports[0].shape);  // of its own: results are written again
   if (value.bytes() > 0)
     std::memcpy(value.mutable_data(), stage->results[0].data(), static_cast<size_t>(value.bytes()));
+  // A state would go on twice in a run of which a guess is wrong.
+  if (part->may_be_guessed && program_->state_ports().empty()) program_->guess(value.get_s64(0));
   return &computed_.decided.insert_or_assign(part->key, std::move(value)).first->second;
 }
 
 Status LateContext::run_into_results(Ready* ready) {
   const std::vector<Port>& ports = ready->part->model->outputs();
+  const Bounded* bounded = ready->part->model->bounded().get();
+  const Sizes extents = bounded ? extents_of(*ready->part, inputs_) : Sizes();
   HEDDLE_RETURN_IF_ERROR(bind_inputs(*ready));
   for (size_t i = 0; i < ports.size(); ++i) {
-    if (i == ready->results.size()) ready->results.emplace_back(ports[i].shape);
+    Shape shape = ports[i].shape;
+    if (bounded)
+      shape =
+          Shape::array(shape.type(), bounded->actual(ports[i].dims, bounded->outputs[i], extents));
+    if (i == ready->results.size()) ready->results.emplace_back(shape);
+    if (!(ready->results[i].shape() == shape)) ready->results[i] = Literal(shape);
     HEDDLE_RETURN_IF_ERROR(ready->context->bind_output(
         static_cast<int64_t>(i), ports[i].bytes > 0 ? ready->results[i].mutable_data() : nullptr));
   }
@@ -170,7 +218,7 @@ Status LateContext::run_open(Ready* leaf) {
   HEDDLE_RETURN_IF_ERROR(run_into_results(leaf));
   std::vector<std::vector<int64_t>> dims;
   for (const Port& port : leaf->outputs) dims.push_back(port.dims);
-  for (const import::OpenOutput& open : leaf->part->open)
+  for (const import::OpenOutput& open : leaf->part->counts.open)
     dims[static_cast<size_t>(open.output)][static_cast<size_t>(open.dimension)] =
         leaf->results[static_cast<size_t>(open.extent)].get_s64(0) * open.times;
   set_dims(leaf, dims);
@@ -196,7 +244,7 @@ Status LateContext::set_extents(Ready* leaf) {
     if (bounded.is_own(s))
       HEDDLE_RETURN_IF_ERROR(leaf->context->set_extent(bounded.symbols[s].name, extents[s]));
   std::vector<std::vector<int64_t>> dims;
-  for (size_t i = 0; i < model.outputs().size(); ++i)
+  for (size_t i = 0; i < leaf->outputs.size(); ++i)
     dims.push_back(bounded.actual(model.outputs()[i].dims, bounded.outputs[i], extents));
   set_dims(leaf, dims);
   return {};
@@ -221,7 +269,7 @@ Result<LateContext::Ready*> LateContext::ready(const std::shared_ptr<Part>& part
   made.part = part;
   made.context = std::move(context);
   made.outputs = part->model->outputs();
-  hide_extents(part->open, made.outputs);
+  hide_extents(part->counts, made.outputs);
   for (Port& port : made.outputs) port.is_known = true;  // once it has run
   return &made;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -41,12 +42,15 @@ class LateContext : public Context {
   const std::vector<Port>& outputs() const {
     return now_ != nullptr ? now_->outputs : program_->outputs();
   }
+  Status walk_to_the_end();
+  uint64_t hash_of_inputs() const;
   Result<std::shared_ptr<Part>> walk();
   // Its value; what else it computes is there for the parts behind it.
   Result<const tensor::Literal*> run_stage(const std::shared_ptr<Part>& part);
   Status run_into_results(Ready* ready);
   // What outputs there are is known behind the run only.
   Status run_open(Ready* leaf);
+  bool guesses_are_right(const Ready& leaf);
   // A program for many extents is told those of this run.
   Status set_extents(Ready* leaf);
   static void set_dims(Ready* leaf, const std::vector<std::vector<int64_t>>& dims);
@@ -64,6 +68,7 @@ class LateContext : public Context {
   std::shared_ptr<Part> sized_;  // where the last run ended, if it is for several sizes
   std::string sized_shapes_;     // of the inputs then
   bool profile_ = false;
+  std::optional<uint64_t> prepared_;  // the inputs that prepare() ran something for
 };
 
 }  // namespace heddle::api

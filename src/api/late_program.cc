@@ -1,6 +1,8 @@
 // Programs of models of which something is known late: a tree of decisions.
 #include "api/late_program.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "api/bounded.h"
@@ -37,6 +39,9 @@ Sizes extents_of(const Part& part, const LateInputs& inputs) {
 }
 
 namespace {
+
+// Of counts that have no bound. With more, what a plan takes could be out of all proportion.
+constexpr int64_t kLeastGuess = 1 << 10, kMostGuess = 1 << 14;
 
 // Whether inputs are what follows from the extents that one program is told.
 bool fits(const Part& part, const LateInputs& inputs) {
@@ -83,41 +88,56 @@ void count_bytes(Part* part) {
 
 }  // namespace
 
+// Room for more, so that not every other run is one of a larger program.
+void LateProgram::guess(int64_t count) {
+  const std::lock_guard lock(mutex_);
+  if (guess_ < 0) return;
+  guess_ = std::max(guess_, kLeastGuess);
+  while (guess_ < kMostGuess && guess_ < count + count / 2) guess_ *= 4;
+  if (count > kMostGuess) guess_ = -1;
+}
+
 Result<std::shared_ptr<Node>> LateProgram::root(const LateInputs& inputs,
                                                 const std::string& shapes) {
   for (;;) {
     std::optional<SizeBucket> bucket;
+    std::string key = shapes;
     {
       const std::lock_guard lock(mutex_);
-      const auto exact = root_->next.find(shapes);
+      if (guess_ != 0) key += fmt::format(" {}", guess_);
+      const auto exact = root_->next.find(key);
       if (exact != root_->next.end()) return exact->second;
       if (sizes_) bucket = sizes_->choose(inputs.shapes);
-      if (!bucket) return child(root_, shapes);
+      if (!bucket) return child(root_, key);
     }
     const std::shared_ptr<Node> node = node_of(*bucket, inputs);
     const std::lock_guard lock(mutex_);
     // What an input should be, but is not, the exact import says.
-    if (node) return fits(*node->part, inputs) ? node : child(root_, shapes);
+    if (node) return fits(*node->part, inputs) ? node : child(root_, key);
     sizes_->refuse(*bucket);
   }
 }
 
 std::shared_ptr<Node> LateProgram::node_of(const SizeBucket& bucket, const LateInputs& inputs) {
+  std::string key = bucket.text();
+  int64_t guess = 0;
   const auto known = [&] {
     const std::lock_guard lock(mutex_);
-    const auto found = root_->next.find(bucket.text());
+    guess = guess_;
+    key = fmt::format("{} {}", bucket.text(), guess);
+    const auto found = root_->next.find(key);
     return found == root_->next.end() ? nullptr : found->second;
   };
   if (std::shared_ptr<Node> node = known(); node && node->part) return node;
   const std::lock_guard making(making_);
   if (std::shared_ptr<Node> node = known(); node && node->part) return node;
-  const Result<std::shared_ptr<Part>> part = compile_bucket(bucket, inputs);
+  const Result<std::shared_ptr<Part>> part = compile_bucket(bucket, guess, inputs);
   if (!part) {
     log(LogLevel::info, "no program for {}: {}", bucket.ranges(), part.error().message);
     return nullptr;
   }
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Node> node = child(root_, bucket.text());
+  std::shared_ptr<Node> node = child(root_, key);
   node->part = *part;
   node->asks = Node::Asks::program;
   bytes_ += node->part->bytes;
@@ -125,9 +145,11 @@ std::shared_ptr<Node> LateProgram::node_of(const SizeBucket& bucket, const LateI
   return node;
 }
 
-Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& bucket,
+Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& bucket, int64_t guess,
                                                           const LateInputs& inputs) {
   import::Options wanted = late_->asked;
+  wanted.stages = true;  // counts may stay open; a stage is an error
+  wanted.guessed_count = std::max<int64_t>(guess, 0);
   OpenOptions open;
   open.bounds = bucket.bounds;
   for (size_t i = 0; i < late_->inputs.size(); ++i)
@@ -138,6 +160,7 @@ Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& buck
   auto part = std::make_shared<Part>();
   HEDDLE_ASSIGN_OR_RETURN(part->model,
                           Model::of_bounded(late_->import, wanted, open, bucket.least));
+  part->counts = part->model->bounded()->counts;
   part->inputs = inputs_of(*late_, *part->model);
   CompileOptions options = options_;
   options.explain = true;
@@ -156,10 +179,14 @@ Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& buck
 Result<std::shared_ptr<Part>> LateProgram::compile(import::Imported imported) {
   auto part = std::make_shared<Part>();
   part->key = imported.undecided;
-  part->open = imported.open_outputs;
+  part->may_be_guessed = imported.guessed.contains(part->key);
+  part->counts = count_outputs(imported);
   part->model = Model::from_imported(std::move(imported));
   part->inputs = inputs_of(*late_, *part->model);
-  HEDDLE_ASSIGN_OR_RETURN(part->program, Program::compile(*part->model, options_));
+  CompileOptions options = options_;
+  options.explain = options.explain || !part->counts.guessed.empty();
+  HEDDLE_ASSIGN_OR_RETURN(part->program, Program::compile(*part->model, options));
+  if (!part->counts.guessed.empty()) HEDDLE_RETURN_IF_ERROR(check_trimmed(*part->program));
   HEDDLE_RETURN_IF_ERROR(part->program->share(&shared_));
   if (part->key.empty()) HEDDLE_RETURN_IF_ERROR(part->program->use_states(states_));
   count_bytes(part.get());
@@ -177,6 +204,10 @@ Result<Node::Asks> LateProgram::ask_or_make(const std::shared_ptr<Node>& node,
   if (const Node::Asks asks = known(); asks != Node::Asks::nothing_yet) return asks;
   import::Options options = import_options(*late_, inputs);
   options.decided = computed.decided;
+  {
+    const std::lock_guard lock(mutex_);
+    options.guessed_count = std::max<int64_t>(guess_, 0);
+  }
   for (const auto& [name, value] : computed.carried) options.carried.emplace(name, value->shape());
   HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, late_->import(options));
   // Inputs that were asked for on the way here are not asked for again.
@@ -191,12 +222,26 @@ Result<Node::Asks> LateProgram::ask_or_make(const std::shared_ptr<Node>& node,
       if (late_->inputs[i].name == bound.name &&
           std::find(asked_before.begin(), asked_before.end(), i) == asked_before.end())
         asks_now.push_back(static_cast<int64_t>(i));
-  const bool is_stage = !imported.undecided.empty();
+  bool is_stage = !imported.undecided.empty();
   if (is_stage)
     HEDDLE_RETURN_IF_ERROR(check_stages(computed.decided.size(), imported.undecided_why));
   if (is_stage && computed.decided.contains(imported.undecided))
     return user_error("a value that decides a shape does not become known: {}", imported.undecided);
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Part> part, compile(std::move(imported)));
+  const bool is_guess = !imported.guessed_counts.empty();
+  Result<std::shared_ptr<Part>> made = compile(std::move(imported));
+  if (!made && is_guess) {  // with the count decided it may be better
+    log(LogLevel::info, "no program for a guessed count: {}", made.error().message);
+    options.guessed_count = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      guess_ = -1;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(imported, late_->import(options));
+    is_stage = !imported.undecided.empty();
+    made = compile(std::move(imported));
+  }
+  if (!made) return tl::unexpected(made.error());
+  const std::shared_ptr<Part> part = *made;
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Node> last = node;
   for (const int64_t input : asks_now) {
@@ -280,7 +325,7 @@ Status LateProgram::begin() {
   HEDDLE_RETURN_IF_ERROR(first.prepare());
   outputs_ = *first.late_outputs();
   if (!zeros.empty())  // how long outputs are is not that of a run
-    for (const import::OpenOutput& open : first_->open)
+    for (const import::OpenOutput& open : first_->counts.open)
       outputs_[static_cast<size_t>(open.output)].is_known = false;
   for (const std::string& note : first_->program->notes())
     if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);

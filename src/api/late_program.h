@@ -22,10 +22,11 @@ struct Part {
   std::unique_ptr<Model> model;
   std::shared_ptr<Program> program;
   std::vector<PartInput> inputs;
-  std::string key;                       // of a stage: what its value is called
-  std::vector<import::OpenOutput> open;  // of a leaf
-  std::atomic<bool> kept = true;         // false: contexts are to let it go
-  int64_t bytes = 0, last_use = 0;       // the use: of a leaf
+  std::string key;                  // of a stage: what its value is called
+  bool may_be_guessed = false;      // the value: it is a count without a bound
+  CountOutputs counts;              // of a leaf
+  std::atomic<bool> kept = true;    // false: contexts are to let it go
+  int64_t bytes = 0, last_use = 0;  // the use: of a leaf
 };
 
 // What the program at a leaf that is for several sizes is told, by symbol (bounded.h).
@@ -94,6 +95,8 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   Result<std::unique_ptr<Context>> make_context(
       std::shared_ptr<runtime::Cancellation> cancellation) override;
 
+  // A count that was guessed was `count`: later programs are for so many, and more.
+  void guess(int64_t count);
   // The node from which a run with these inputs walks: of their shapes (text_of), or of a bucket of
   // them. Errors: none that the run would not have with an exact program.
   Result<std::shared_ptr<Node>> root(const LateInputs& inputs, const std::string& shapes);
@@ -129,7 +132,8 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   Result<std::shared_ptr<Part>> compile(import::Imported imported);
   Result<Node::Asks> ask_or_make(const std::shared_ptr<Node>& node, const LateInputs& inputs,
                                  const Computed& computed);
-  Result<std::shared_ptr<Part>> compile_bucket(const SizeBucket& bucket, const LateInputs& inputs);
+  Result<std::shared_ptr<Part>> compile_bucket(const SizeBucket& bucket, int64_t guess,
+                                               const LateInputs& inputs);
   // Null: there is no such program.
   std::shared_ptr<Node> node_of(const SizeBucket& bucket, const LateInputs& inputs);
   void add_leaf(const std::shared_ptr<Node>& node);
@@ -146,6 +150,8 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   std::vector<std::shared_ptr<Node>> leaves_;
   std::shared_ptr<Part> first_;  // stays, for who looks at it: compiled(), state_ports()
   int64_t uses_ = 0, bytes_ = 0, compilations_ = 0;
+  // Of counts without a bound; 0: there are none, as far as is known; -1: they are too large.
+  int64_t guess_ = 0;
   std::optional<SizeBuckets> sizes_;
   SharedWeights shared_;  // of `making_`
   std::shared_ptr<runtime::StateArrays> states_ = std::make_shared<runtime::StateArrays>();

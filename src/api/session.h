@@ -318,6 +318,8 @@ class Context {
   // launch.
   virtual RunSteps steps(RunRequest request);
   void cancel() { cancellation_->ask(); }  // from any thread; see heddle_context_cancel
+  // What the next run checks; null: nothing of its own.
+  virtual std::vector<tensor::IndexCheck>* index_checks() { return nullptr; }
   virtual void set_profile(bool on) = 0;
   virtual void reset_profile() = 0;
   virtual int64_t command_count() const = 0;

@@ -21,16 +21,17 @@ using hlo::Instr;
 using hlo::Opcode;
 using hlo::Symbol;
 
-// By leaf.
-std::vector<tensor::Shape> leaves_of(const Instr* instr) {
-  if (instr->shape().is_tuple()) return instr->shape().elements();
-  return {instr->shape()};
-}
-
 int64_t elems_of(const kernel::Buffer& buffer) {
   int64_t result = 1;
   for (int64_t extent : buffer.extents) result *= extent;
   return result;
+}
+
+// Whether it does not matter how many of its elements are there.
+bool is_small(const kernel::Kernel& kernel) {
+  constexpr int64_t kFew = 4096;
+  return std::all_of(kernel.buffers.begin(), kernel.buffers.end(),
+                     [](const kernel::Buffer& buffer) { return elems_of(buffer) <= kFew; });
 }
 
 std::vector<const Instr*> all_of(const hlo::Computation& computation) {
@@ -66,10 +67,15 @@ class Trimming {
         classes_(module, hlo::DimClasses::Made::free),
         entry_(module.entry()),
         reaches_(classes_) {
-    if (!classes_.assign(symbols_)) symbols_.clear();
+    if (const Status found = classes_.assign(symbols_); !found) {
+      why_not_ = found.error().message;
+      symbols_.clear();
+    }
   }
 
   bool is_needed() const { return !symbols_.empty(); }
+  // Where operators stand between the kernels that do not say what they make of a symbol.
+  const std::string& why_not() const { return why_not_; }
 
   std::set<int> symbols_of(const Instr* instr) const {
     std::set<int> result;
@@ -412,6 +418,7 @@ class Trimming {
   std::vector<Symbol> symbols_;
   hlo::DimClasses classes_;
   const hlo::Computation* entry_;
+  std::string why_not_;
   Reaches reaches_;
 };
 
@@ -459,6 +466,8 @@ std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module&
   std::vector<std::pair<std::string, std::string>> changed;
   if (hlo::symbols_of(module).empty()) return changed;
   Trimming trimming(module);
+  if (!trimming.why_not().empty() && report)
+    report->refusals.push_back({std::string(module.name()), "", "trim-class", trimming.why_not()});
   if (!trimming.is_needed()) return changed;
   std::unordered_map<const Instr*, Pending*> pending;
   for (Pending& one : *all) pending.emplace(one.fusion, &one);
@@ -472,7 +481,9 @@ std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module&
     Pending& one = *found->second;
     const Decision done = trimming.trim(&one, run);
     if (!done && report)
-      report->refusals.push_back({instrs[i]->name(), "", done.code(), done.reason()});
+      report->refusals.push_back({instrs[i]->name(), "",
+                                  is_small(one.stitched.kernel) ? "trim-few" : done.code(),
+                                  done.reason()});
     std::string text = kernel::to_string(one.stitched.kernel);
     if (text == one.text) continue;
     check(one);

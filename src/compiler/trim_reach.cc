@@ -9,6 +9,11 @@ namespace heddle::compiler {
 using hlo::Instr;
 using hlo::Opcode;
 
+std::vector<tensor::Shape> leaves_of(const Instr* instr) {
+  if (instr->shape().is_tuple()) return instr->shape().elements();
+  return {instr->shape()};
+}
+
 void Reaches::count_on(const Instr* instr, size_t leaf, int64_t d, Reach reach) {
   if (reach.is_extent()) return;
   Reach& known = found_[instr].emplace(std::pair(leaf, d), Reach()).first->second;
@@ -39,9 +44,7 @@ Reach Reaches::of_results(const Instr* instr, int symbol) const {
     to->granule = lower::common_reach(to->granule, one.granule);
     to->beyond = std::max(to->beyond, one.beyond);
   };
-  const tensor::Shape& shape = instr->shape();
-  const std::vector<tensor::Shape> leaves =
-      shape.is_tuple() ? shape.elements() : std::vector<tensor::Shape>{shape};
+  const std::vector<tensor::Shape> leaves = leaves_of(instr);
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
     for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
       is_there = is_there || (symbol >= 0 && classes_.symbol_of(instr, d, leaf) == symbol);

@@ -19,6 +19,8 @@ struct Reach {
   bool is_extent() const { return granule == 1 && beyond == 0; }
 };
 
+std::vector<tensor::Shape> leaves_of(const hlo::Instr* instr);
+
 // By value, leaf and dimension, as far as is known. `classes` are those of the entry, with symbols.
 class Reaches {
  public:

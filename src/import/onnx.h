@@ -54,6 +54,9 @@ struct Options {
   // that there can be, and says how much is there (heddle.first_rows in hlo/symbol.h,
   // Imported::counts). Without masks (opt/mask_padding) it is not right.
   int64_t max_count = 0;
+  // Counts without a bound of their own (how long a Range is) are open as well, where this is not
+  // 0: the graph is for so many, and not right for more (Imported::guessed).
+  int64_t guessed_count = 0;
   std::set<std::string> exact_counts;  // keys of those that are decided all the same
   int64_t less_counts = 0;             // the graph for so many fewer: to see what depends on it
   // ONNX: parameters and no results, Imported::later_outputs instead.
@@ -105,6 +108,11 @@ struct OpenOutput {
   int64_t extent = 0;  // the output that is the count, s32[]; they stand behind all others
 };
 
+// A count that is right up to `most`; `extent` is the output that it is, s32[].
+struct GuessedCount {
+  int64_t extent = 0, most = 0;
+};
+
 struct Imported {
   // ONNX: the parameters are the model's inputs in order (initialisers are constants), the root is
   // a tuple of its outputs and of the hidden ones of `index_checks`. HLO text: as written.
@@ -121,7 +129,9 @@ struct Imported {
   // (scatter), as HLO does.
   std::vector<tensor::IndexCheck> index_checks;
   std::map<std::string, std::string> counts;  // by the call's name: the key
+  std::set<std::string> guessed;              // keys of those, open or asked for, without a bound
   std::vector<OpenOutput> open_outputs;       // made by who opens the counts
+  std::vector<GuessedCount> guessed_counts;   // likewise: outputs to be looked at behind a run
   std::vector<BoundInput> bound;              // by Options::hints, in order of their places
   // Options::ports_only: names and types of outputs that are tensors.
   std::vector<std::pair<std::string, tensor::Type>> later_outputs;

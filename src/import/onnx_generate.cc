@@ -78,13 +78,28 @@ int64_t range_count(Op& op) {
   return static_cast<int64_t>(std::min<__int128>(count, INT64_MAX));
 }
 
+// The same of a limit that the graph computes.
+Count computed_count(Op& op) {
+  if (tensor::is_float(op.type(0)) || op.known(0) == nullptr || op.known(1) != nullptr ||
+      op.known(2) == nullptr || !op.may_count())
+    return {range_count(op), nullptr};
+  const int64_t start = op.known_int(0, "start"), delta = op.known_int(2, "delta");
+  if (delta < 1) return {range_count(op), nullptr};
+  Instr* limit = reshape(op, op.b.convert(op.in(1), Type::s64), {});
+  const auto step = static_cast<double>(delta);
+  Instr* count = binary(op, Opcode::add, limit, step - 1 - static_cast<double>(start));
+  if (delta != 1) count = binary(op, Opcode::divide, count, step);
+  count = op.b.binary(Opcode::maximum, count, op.b.scalar(Type::s64, 0));
+  return op.count(count, Op::kAnyCount, "length of a range");
+}
+
 Outputs range_op(Op& op) {
   for (size_t i = 0; i < 3; ++i) {
     if (op.type(i) != op.type(0) || op.shape(i).elems() != 1)
       op.fail("input {} is {}, wanted a scalar of the first one's type", i, to_string(op.shape(i)));
   }
-  const int64_t count = range_count(op);
-  const Ints extents = op.check_extents({count});
+  const Count count = computed_count(op);
+  const Ints extents = op.check_extents({count.extent});
   Instr* steps = iota(op, op.type(0), extents, 0);
   const double start = op.known_or_fail(0, "start").get_f64(0);
   const double delta = op.known_or_fail(2, "delta").get_f64(0);
@@ -92,7 +107,7 @@ Outputs range_op(Op& op) {
     steps = op.b.binary(Opcode::multiply, steps, splat(op, reshape(op, op.in(2), {}), extents));
   if (start != 0)
     steps = op.b.binary(Opcode::add, steps, splat(op, reshape(op, op.in(0), {}), extents));
-  return {steps};
+  return {op.first_rows(steps, count)};
 }
 
 Outputs trilu(Op& op) {

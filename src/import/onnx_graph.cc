@@ -68,6 +68,7 @@ Importer::Importer(const ModelFacts& facts, const Options& options, TensorSource
   limits_.same_for_all_extents = options.same_for_all_extents;
   decisions_.options = &options;
   decisions_.calls = &result.counts;
+  decisions_.guessed = &result.guessed;
   if (options.stages || options.max_count > 0) limits_.decisions = &decisions_;
   budget_.value_elems = options.max_fold_elems;
   budget_.work_elems = kFoldWork;

@@ -101,6 +101,7 @@ struct Options;
 struct Decisions {
   const Options* options = nullptr;
   std::map<std::string, std::string>* calls = nullptr;  // Imported::counts
+  std::set<std::string>* guessed = nullptr;             // Imported::guessed
   std::map<std::string, int64_t, std::less<>> met;      // values of each name so far
   std::deque<Value> asked;                              // by handlers
 
@@ -167,8 +168,11 @@ class Op {
   // An extent that the node's inputs decide, from the s64[] that computes it: where it is not known
   // yet this does not return. `what`: "number of nonzero elements".
   int64_t decide(Instr* extent, const char* what) { return count(extent, -1, what).extent; }
-  // The same of one that is never above `most` (-1: nothing is known), which may stay open.
+  // The same of one that is never above `most` (-1: it has to be known; kAnyCount: there is no
+  // bound, it may be guessed), which may stay open.
+  static constexpr int64_t kAnyCount = INT64_MAX;
   Count count(Instr* extent, int64_t most, const char* what);
+  bool may_count() const;  // else what decides has to be known
   // x, whose first dimension is of such an extent.
   Instr* first_rows(Instr* x, const Count& count);
   // Strings (tensor/vocabulary.h): whether the input is a tensor of them; those of a known value;

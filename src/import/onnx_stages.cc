@@ -58,6 +58,11 @@ Count Op::count(Instr* extent, int64_t most, const char* what) {
     const std::string key = decisions.next_key(fmt::format("{}:{}", node_.outputs[0], what));
     if (const auto known = options.decided.find(key); known != options.decided.end())
       return {known->second.get_s64(0), nullptr};
+    const bool guess = most == kAnyCount;
+    if (guess) {
+      most = options.guessed_count;
+      decisions.guessed->insert(key);
+    }
     if (most >= kLeastBound && most <= options.max_count && !options.exact_counts.contains(key)) {
       open_count_ = key;
       return {most - options.less_counts, extent};
@@ -69,6 +74,11 @@ Count Op::count(Instr* extent, int64_t most, const char* what) {
     }
   }
   fail_needing(needs, "{}: the {} depends on the model's inputs", describe(), what);
+}
+
+bool Op::may_count() const {
+  return limits_.decisions != nullptr &&
+         (limits_.decisions->options->stages || limits_.decisions->options->guessed_count > 0);
 }
 
 Instr* Op::first_rows(Instr* x, const Count& count) {

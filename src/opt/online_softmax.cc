@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "hlo/combiner.h"
+#include "hlo/dim_classes.h"
 #include "opt/match.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"
@@ -331,12 +332,23 @@ class Tiler {
 
 Result<bool> online_softmax(hlo::Module& module, const PassContext& context) {
   bool changed = false;
+  // Tiles of keys of a bounded number would not stop at those that are there.
+  const std::vector<hlo::Symbol> symbols = hlo::symbols_of(module);
+  std::optional<hlo::DimClasses> classes;
+  if (!symbols.empty()) classes.emplace(module);
+  if (classes && !classes->assign(symbols)) return false;
+  const auto is_bounded = [&](const Instr* weighted) {
+    const auto& attrs = weighted->attrs_as<hlo::DotAttrs>();
+    return classes &&
+           classes->symbol_of(weighted->operand(0), attrs.lhs_contracting_dims.at(0)) >= 0;
+  };
   for (Computation* computation : module.post_order()) {
     Builder b(computation);
     const std::vector<Instr*> all = computation->instrs();
     std::vector<Attention> found;
     for (Instr* instr : all)
-      if (std::optional<Attention> attention = attention_at(instr)) found.push_back(*attention);
+      if (std::optional<Attention> attention = attention_at(instr); attention && !is_bounded(instr))
+        found.push_back(*attention);
     for (const Attention& attention : found) {
       if (!context.allow("online_softmax", "tiles")) continue;
       computation->replace_all_uses(attention.weighted, Tiler(attention, b).build());
