@@ -11,7 +11,7 @@ namespace heddle::stage {
 
 namespace {
 
-constexpr size_t kMostRepeats = 8, kFewEvaluations = 64;
+constexpr size_t kMostRepeats = 3, kFewEvaluations = 32;
 
 // Guards that say whether `at` is inside of what it is a place of: no others can.
 std::vector<Guard> that_matter(const std::vector<Guard>& guards, const Coordinates& at,
