@@ -17,7 +17,7 @@ namespace {
 //  its elements.
 constexpr char kToPrimitives[] =
     "dynamic_outermost,pack_rows,thread_random_state,drop_layouts,inline_lazily,expand_map,"
-    "expand_batch_norm,"
+    "expand_batch_norm,expand_select_and_scatter,"
     "batch_groups_to_features,{remove_identities,fold_tuples}*";
 
 // Each makes work for the others. dce comes last in a round: it takes away the readers that rules
