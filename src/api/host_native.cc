@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "api/host_fft.h"
+#include "api/host_linalg.h"
 #include "api/host_sort.h"
 
 namespace heddle::api {
@@ -245,6 +247,9 @@ std::optional<HostCallable> native_call(const hlo::Module& module) {
   if (!is_whole_entry(root)) return {};
   if (root.is(Opcode::sort)) return native_sort(root);
   if (root.is(Opcode::scatter)) return native_scatter(root);
+  if (root.is(Opcode::fft)) return native_fft(root);
+  if (root.is(Opcode::cholesky)) return native_cholesky(root);
+  if (root.is(Opcode::triangular_solve)) return native_triangular_solve(root);
   return {};
 }
 
