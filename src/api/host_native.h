@@ -14,7 +14,8 @@ namespace heddle::api {
 // - sort by a comparison of one operand's numbers, or in the total order of floats, of f16 and bf16
 //   too, where zeros may be one and NaNs may be one, as JAX writes it;
 // - scatter of one operand without batching dimensions, by replacement, sum, product, maximum or
-//   minimum.
+//   minimum;
+// - the parts of complex numbers, and complex numbers of parts.
 // f32, f64, s32 and s64; what a sort only moves, any type. And, rounded otherwise than by the
 // interpreter, which computes in f64:
 // - fft of f32, f64, c64 and c128; cholesky and triangular-solve of f32 and f64.

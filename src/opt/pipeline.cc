@@ -43,10 +43,11 @@ std::string pipeline_for(Level level, target::DeviceKind kind, const std::string
     return primitives + ",choose_layout,convolution_to_dot,fold_constants,cse,dce";
   // Simplified first: unused branches and constant operands decide what a convolution is, and a
   // dot's dimensions are merged once, not while reshapes around it still move.
+  // split_complex in front of it all: no kernel has complex numbers.
   // narrow_indices behind it: index arithmetic is recognised in its simplest form.
   // reroll behind it too: steps are alike when shape arithmetic is gone, and before dots are
   // merged.
-  const std::string start = primitives + "," + (level == Level::O2 ? on_primitives : "") +
+  const std::string start = primitives + ",split_complex," + (level == Level::O2 ? on_primitives : "") +
                             simplify("") + ",narrow_indices,reroll,";
   if (level == Level::O1)
     return start + "choose_layout,split_input_dilation,convolution_to_dot," +
