@@ -2,12 +2,12 @@
 """Programs of JAX under JAX_PLATFORMS=heddle beside JAX's own CPU platform: results, compilation, calls.
 
     PYTHONPATH=build/release/python python bench/jax_programs.py [PROGRAM ...] [--rounds 9] [--compiles 2]
-        [--core 1] [--write FILE]
+        [--core 1] [--clock wall|cpu] [--write FILE]
 
 Each side runs in a process of its own on one core; the two measure in turn, a round after a round, and
 a ratio is XLA's time divided by heddle's, the median over rounds. `compile` is the first call minus a
 call, with empty caches, after another program has run; the least of several processes. Needs jax, flax,
-optax. As root both sides get the scheduler's real-time class, so that other work disturbs them less."""
+optax. `--clock cpu`: the time that the process had the core, for busy machines. As root both sides get the scheduler's real-time class, so that other work disturbs them less."""
 import argparse
 import json
 import math
@@ -47,28 +47,29 @@ def numbers_of(result):
 class Timed:
     """A program in this process: its first call, and rounds of calls."""
 
-    def __init__(self, name):
+    def __init__(self, name, clock):
+        self.now = time.process_time if clock == "cpu" else time.perf_counter
         import jax
         with jax.default_device(jax.devices("cpu")[0]):  # both sides start from the same bits
             function, arguments = programs()[name][1]()
         self.arguments = jax.block_until_ready(jax.device_put(arguments, jax.devices()[0]))
         jax.block_until_ready(jax.jit(lambda x: x * 2 + 1)(jax.numpy.ones(3)))
         self.wait, self.call = jax.block_until_ready, jax.jit(function)
-        begin = time.perf_counter()
+        begin = self.now()
         result = self.wait(self.call(*self.arguments))
-        self.first = time.perf_counter() - begin
+        self.first = self.now() - begin
         self.result = numbers_of(result)
-        self.calls = max(1, math.ceil(0.05 / self.round(3)))
+        self.calls = max(1, math.ceil(0.03 / self.round(3)))
 
     def round(self, calls=None):
         calls = calls or self.calls
-        begin = time.perf_counter()
+        begin = self.now()
         for _ in range(calls):
             self.wait(self.call(*self.arguments))
-        return (time.perf_counter() - begin) / calls
+        return (self.now() - begin) / calls
 
 
-def answer(name):
+def answer(name, clock):
     """The side's process: a line is an order, an answer is a pickle."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -76,7 +77,7 @@ def answer(name):
     def send(value):
         pickle.dump(value, out)
         out.flush()
-    timed = Timed(name)
+    timed = Timed(name, clock)
     send((timed.first, timed.result))
     for _ in sys.stdin:
         send(timed.round())
@@ -85,14 +86,15 @@ def answer(name):
 class Side:
     """A process that runs one program on one platform."""
 
-    def __init__(self, platform, name, core, wide=False):
+    def __init__(self, platform, name, arguments):
         self.cache = tempfile.mkdtemp()
         environment = {**os.environ, "JAX_PLATFORMS": platform, "HEDDLE_CACHE": self.cache,
-                       "XLA_FLAGS": XLA_FLAGS, "JAX_ENABLE_X64": str(int(wide))}
+                       "XLA_FLAGS": XLA_FLAGS}
         priority = ["chrt", "-f", "10"] if os.geteuid() == 0 and shutil.which("chrt") else []
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            ["taskset", "-c", str(core), *priority, sys.executable, __file__, name, "--side"],
+            ["taskset", "-c", str(arguments.core), *priority, sys.executable, __file__, name,
+             "--side", "--clock", arguments.clock],
             env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log)
 
     def read(self):
@@ -133,16 +135,16 @@ def difference(got, wanted):
     return float(worst)
 
 
-def first_calls(name, core):
+def first_calls(name, arguments):
     sides = {}
     for platform in SIDES:
-        sides[platform] = Side(platform, name, core)
+        sides[platform] = Side(platform, name, arguments)
         sides[platform].first, sides[platform].result = sides[platform].read()
     return sides
 
 
 def measure(name, arguments):
-    sides = first_calls(name, arguments.core)
+    sides = first_calls(name, arguments)
     times = {platform: [] for platform in SIDES}
     for _ in range(arguments.rounds):
         for platform in SIDES:
@@ -152,7 +154,7 @@ def measure(name, arguments):
     for side in sides.values():
         side.close()
     for _ in range(arguments.compiles - 1):
-        for platform, side in first_calls(name, arguments.core).items():
+        for platform, side in first_calls(name, arguments).items():
             firsts[platform].append(side.first)
             side.close()
     call = {platform: statistics.median(times[platform]) for platform in SIDES}
@@ -206,6 +208,7 @@ def parse():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--compiles", type=int, default=2)
     parser.add_argument("--core", type=int, default=(os.cpu_count() or 1) - 1)
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")
     parser.add_argument("--write", help="FILE.json and FILE.md")
     parser.add_argument("--side", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -214,7 +217,7 @@ def parse():
 def main():
     arguments = parse()
     if arguments.side:
-        answer(arguments.programs[0])
+        answer(arguments.programs[0], arguments.clock)
         return
     rows = []
     for name in arguments.programs or programs():
@@ -226,9 +229,9 @@ def main():
         print(name, row.get("error") or f"{row['ratio']:.2f}, compile {row['compile_ratio']:.2f}, "
               f"{row['cpu_ms']:.3f} {row['heddle_ms']:.3f} ms, difference {row['difference']:.1e}",
               file=sys.stderr, flush=True)
+        if arguments.write:
+            write(arguments.write, rows)
     print(table(rows))
-    if arguments.write:
-        write(arguments.write, rows)
 
 
 if __name__ == "__main__":
