@@ -1,0 +1,86 @@
+// complex_to_parts: no complex arithmetic is left, and the values are the same.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "opt/passes.h"
+#include "opt/test_util.h"
+
+namespace heddle::opt {
+namespace {
+
+using hlo::Instr;
+using hlo::Opcode;
+
+// How many operators on complex numbers are left beside those that take parts and join them.
+int64_t complex_after(const std::string& text) {
+  auto module = parse(text);
+  auto before = module->clone();
+  run(*module, "complex_to_parts,{algebraic,cse,dce}*");
+  expect_same_values(*before, *module, 7, true, text);
+  EXPECT_FALSE(run(*module, "complex_to_parts").changed) << text;
+  int64_t count = 0;
+  for (const Instr* x : module->entry()->instrs()) {
+    if (x->is(Opcode::parameter) || x->is(Opcode::tuple) || x->is(Opcode::complex)) continue;
+    const bool is_complex = x->shape().is_array() && tensor::is_complex(x->shape().type());
+    count += is_complex || x->is(Opcode::fft) ? 1 : 0;
+  }
+  return count;
+}
+
+std::string transform(const std::string& kind, const std::string& in, const std::string& out,
+                      const std::string& lengths) {
+  return fmt::format(
+      "HloModule m\nENTRY e {{ x = {} parameter(0) "
+      "ROOT y = {} fft(x), fft_type={}, fft_length={{{}}} }}",
+      in, out, kind, lengths);
+}
+
+TEST(ComplexToParts, Transforms) {
+  EXPECT_EQ(complex_after(transform("FFT", "c64[3,16]", "c64[3,16]", "16")), 0);
+  EXPECT_EQ(complex_after(transform("IFFT", "c64[2,5,12]", "c64[2,5,12]", "5,12")), 0);
+  EXPECT_EQ(complex_after(transform("RFFT", "f32[2,7,10]", "c64[2,7,6]", "7,10")), 0);
+  EXPECT_EQ(complex_after(transform("RFFT", "f32[2,9]", "c64[2,5]", "9")), 0);
+  EXPECT_EQ(complex_after(transform("IRFFT", "c64[2,7,6]", "f32[2,7,10]", "7,10")), 0);
+  EXPECT_EQ(complex_after(transform("IRFFT", "c64[2,5]", "f32[2,9]", "9")), 0);
+  EXPECT_EQ(complex_after(transform("FFT", "c128[4,6]", "c128[4,6]", "4,6")), 0);
+}
+
+TEST(ComplexToParts, LongTransformsByFactors) {
+  EXPECT_EQ(complex_after(transform("FFT", "c64[2,512]", "c64[2,512]", "512")), 0);
+  EXPECT_EQ(complex_after(transform("IFFT", "c64[360,2]", "c64[360,2]", "360,2")), 0);
+  EXPECT_EQ(complex_after(transform("RFFT", "f32[3,300]", "c64[3,151]", "300")), 0);
+}
+
+TEST(ComplexToParts, LongPrimesStay) {
+  EXPECT_EQ(complex_after(transform("FFT", "c64[2,257]", "c64[2,257]", "257")), 1);
+  EXPECT_EQ(complex_after(transform("IRFFT", "c64[2,300]", "f32[2,598]", "598")), 1);
+}
+
+TEST(ComplexToParts, Arithmetic) {
+  EXPECT_EQ(
+      complex_after("HloModule m\nENTRY e { x = f32[2,3] parameter(0) y = f32[3] parameter(1)\n"
+                    "c = c64[3] constant({(1,2), (0,-1), (3,0)})\n"
+                    "z = c64[2,3] convert(x) w = c64[3] complex(y, y) p = c64[3] multiply(w, c)\n"
+                    "b = c64[2,3] broadcast(p), dimensions={1} q = c64[2,3] multiply(z, b)\n"
+                    "n = c64[2,3] negate(q) s = c64[2,3] subtract(n, z)\n"
+                    "j = c64[4,3] concatenate(s, z), dimensions={0}\n"
+                    "t = c64[3,4] transpose(j), dimensions={1,0}\n"
+                    "r = f32[3,4] real(t) i = f32[3,4] imag(t)\n"
+                    "ROOT o = (f32[3,4], f32[3,4], c64[2,3]) tuple(r, i, s) }"),
+      0);
+}
+
+// What has no parts reads them joined, and gives them by real and imag.
+TEST(ComplexToParts, OthersStay) {
+  EXPECT_EQ(
+      complex_after("HloModule m\nENTRY e { x = c64[4] parameter(0) y = c64[4] multiply(x, x)\n"
+                    "z = c64[4] exponential(y) ROOT w = c64[4] add(z, x) }"),
+      1);
+  auto module = parse("HloModule m\nENTRY e { x = c64[4] parameter(0) ROOT y = c64[4] tanh(x) }");
+  EXPECT_FALSE(run(*module, "complex_to_parts").changed);
+}
+
+}  // namespace
+}  // namespace heddle::opt
