@@ -1,7 +1,8 @@
 // complex_to_parts: complex numbers as two arrays of real ones, for no kernel holds complex ones.
 // Movement and arithmetic act on the parts; Fourier transforms are products with matrices of roots
 // of unity (fourier.cc). Where something else reads a complex value, the parts are joined there.
-// Parts that come from an operator which stays complex are taken by real and imag.
+// Parts that come from an operator which stays complex are taken by real and imag; transforms from
+// or to such stay as they are.
 // It ends: each operator is split once, and what is made has no complex operands but of
 // real and imag, nor a complex result but of complex.
 #include <algorithm>
@@ -43,6 +44,7 @@ class Splitter {
     for (Instr* instr : all) changed |= join(instr);
     return changed;
   }
+  bool has_transformed() const { return has_transformed_; }
 
  private:
   // What real, imag or a transform to real numbers is of parts; null where it is none of these.
@@ -52,8 +54,8 @@ class Splitter {
       if (found == parts_.end()) return nullptr;
       return x->is(Opcode::real) ? found->second.re : imaginary(found->second);
     }
-    if (!x->is(Opcode::fft) || is_complex(x) || !can_transform(*x)) return nullptr;
-    return transformed(x, parts(x->operand(0)), b_).re;
+    if (!x->is(Opcode::fft) || is_complex(x) || !transforms(x)) return nullptr;
+    return transform(x).re;
   }
 
   Instr* imaginary(const Parts& z) { return z.im != nullptr ? z.im : b_.full(z.re->shape(), 0); }
@@ -81,7 +83,7 @@ class Splitter {
       case Opcode::convert:
         return convert(x);
       case Opcode::fft:
-        return can_transform(*x) ? transformed(x, parts(x->operand(0)), b_) : Parts{};
+        return transforms(x) ? transform(x) : Parts{};
       case Opcode::add:
       case Opcode::subtract:
       case Opcode::negate:
@@ -97,6 +99,24 @@ class Splitter {
       default:
         return {};
     }
+  }
+
+  // A transform of parts that are at hand, to parts. To take complex numbers apart and to join
+  // them, one by one, costs more than to transform them as they are.
+  bool transforms(const Instr* x) {
+    if (!can_transform(*x)) return false;
+    const Instr* from = x->operand(0);
+    if (is_complex(from) && !was_split_.contains(from)) return false;
+    const auto takes_parts = [](const Instr* user) {
+      return user->is(Opcode::real) || user->is(Opcode::imag) || is_complex(user) ||
+             user->is(Opcode::fft);
+    };
+    return !is_complex(x) || std::any_of(x->users().begin(), x->users().end(), takes_parts);
+  }
+
+  Parts transform(Instr* x) {
+    has_transformed_ = true;
+    return transformed(x, parts(x->operand(0)), b_);
   }
 
   Parts constant(const Literal& z) {
@@ -158,6 +178,7 @@ class Splitter {
   Builder& b_;
   std::unordered_map<const Instr*, Parts> parts_;  // also of what stays, where it is read
   std::unordered_set<const Instr*> was_split_;
+  bool has_transformed_ = false;
 };
 
 }  // namespace
@@ -170,15 +191,13 @@ Result<bool> complex_to_parts(hlo::Module& module, const PassContext& context) {
       return (is_complex(x) && !x->is(Opcode::parameter)) || x->is(Opcode::fft);
     });
     if (!any || !context.allow("complex_to_parts", "parts")) continue;
-    const bool transforms = std::any_of(all.begin(), all.end(), [](const Instr* x) {
-      return x->is(Opcode::fft) && can_transform(*x);
-    });
     Builder b(computation);
-    if (!Splitter(computation, b).run()) continue;
+    Splitter splitter(computation, b);
+    if (!splitter.run()) continue;
     b.check();
     computation->remove_dead();
     changed = true;
-    if (transforms)
+    if (splitter.has_transformed())
       context.note("complex_to_parts: Fourier transforms are products (rounding differs)");
   }
   return changed;
