@@ -61,7 +61,9 @@ std::string pipeline_for(Level level, target::DeviceKind kind, const std::string
   // split_cumulative before choose_layout, which turns its windows as it does a pool's. CPUs have
   // scans (stitch/scan.cc).
   // online_softmax at the end: products and softmax stand there in one form.
-  return start + "fold_scale_into_weights,merge_convolutions," +
+  // fourier_products before all that looks at products: its are products, too.
+  return start +
+         "fourier_products,{algebraic,cse,dce}*,fold_scale_into_weights,merge_convolutions," +
          (kind == target::DeviceKind::gpu ? "split_cumulative," : "") +
          "choose_layout,split_input_dilation,convolution_to_dot," +
          simplify(
