@@ -28,6 +28,8 @@ function(heddle_install_notices destination component)
               COMPONENT ${component})
     endif()
   endforeach()
+  install(FILES ${PROJECT_SOURCE_DIR}/third_party/pocketfft/LICENSE DESTINATION ${destination} RENAME pocketfft.txt
+          COMPONENT ${component})
 endfunction()
 
 if(NOT HEDDLE_STATIC_DEPENDENCIES)

@@ -261,6 +261,28 @@ class TorchTest(unittest.TestCase):
         torch.manual_seed(2)
         torch.testing.assert_close(got, function(x))
 
+    def test_views_of_arguments_stay_views(self):
+        seen = []
+
+        @torch.library.custom_op("heddle_tests::product", mutates_args=())
+        def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            seen.append(b.data_ptr())
+            return a @ b
+        product.register_fake(lambda a, b: a.new_empty(a.shape[0], b.shape[1]))
+
+        def function(x, w):
+            turned = w[1].t()
+            y = product((x + 1).exp(), turned)  # which PyTorch runs
+            return product(y.tanh(), y.t()[:, :2]), turned * 2
+        warnings.simplefilter("ignore")
+        x, w = torch.randn(3, 8), torch.randn(2, 4, 8)
+        for one, wanted in zip(compiled(function)(x, w), function(x, w)):
+            torch.testing.assert_close(one, wanted)
+        self.assertEqual(seen[0], w[1].data_ptr())
+        told = heddle.torch.explain(function, x, w)
+        self.assertEqual(list(told.graphs[0].eager), ["heddle_tests.product.default"])
+        self.assertEqual(len(told.graphs[0].parts), 2)
+
     def test_explained(self):
         warnings.simplefilter("ignore")
         told = heddle.torch.explain(lambda x: torch.poisson(x + 1).exp(), torch.eye(3))

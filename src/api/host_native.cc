@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "api/host_fft.h"
+#include "api/host_linalg.h"
 #include "api/host_sort.h"
 
 namespace heddle::api {
@@ -238,6 +240,37 @@ std::optional<HostCallable> native_scatter(const Instr& instr) {
   return call;
 }
 
+// --- Complex numbers. ---
+
+// `count` numbers from every `from`th to every `to`th.
+template <typename T>
+void copy_parts(const void* in, int64_t from, void* out, int64_t to, int64_t count) {
+  const auto* x = static_cast<const T*>(in);
+  auto* y = static_cast<T*>(out);
+  for (int64_t i = 0; i < count; ++i) y[i * to] = x[i * from];
+}
+
+// real, imag and complex.
+std::optional<HostCallable> native_parts(const Instr& instr) {
+  const bool joins = instr.is(Opcode::complex);
+  const Type type = joins ? instr.shape().type() : instr.operand(0)->shape().type();
+  if (!tensor::is_complex(type)) return {};
+  const int64_t count = instr.shape().elems();
+  const bool narrow = type == Type::c64;
+  const size_t half = narrow ? sizeof(float) : sizeof(double);
+  const size_t skip = instr.is(Opcode::imag) ? half : 0;
+  return [=](Arguments arguments, Results results) -> Status {
+    const auto copy = narrow ? copy_parts<float> : copy_parts<double>;
+    if (!joins) {
+      copy(static_cast<const char*>(arguments[0].data) + skip, 2, results[0].data, 1, count);
+      return {};
+    }
+    copy(arguments[0].data, 1, results[0].data, 2, count);
+    copy(arguments[1].data, 1, static_cast<char*>(results[0].data) + half, 2, count);
+    return {};
+  };
+}
+
 }  // namespace
 
 std::optional<HostCallable> native_call(const hlo::Module& module) {
@@ -245,6 +278,11 @@ std::optional<HostCallable> native_call(const hlo::Module& module) {
   if (!is_whole_entry(root)) return {};
   if (root.is(Opcode::sort)) return native_sort(root);
   if (root.is(Opcode::scatter)) return native_scatter(root);
+  if (root.is(Opcode::fft)) return native_fft(root);
+  if (root.is(Opcode::real) || root.is(Opcode::imag) || root.is(Opcode::complex))
+    return native_parts(root);
+  if (root.is(Opcode::cholesky)) return native_cholesky(root);
+  if (root.is(Opcode::triangular_solve)) return native_triangular_solve(root);
   return {};
 }
 

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -24,8 +27,24 @@ std::vector<Literal> leaves_of(const Literal& value) {
              : std::vector<Literal>{value};
 }
 
-// Runs it both ways; false: there is no native form.
-bool compare(const std::string& text, const std::function<void(std::vector<Literal>&)>& change) {
+// The largest distance, relative to the largest value; of complex numbers part by part.
+double distance(const Literal& got, const Literal& want) {
+  const auto value = [](const Literal& x, int64_t i) {
+    return tensor::is_complex(x.type()) ? x.get_complex(i) : std::complex<double>(x.get_f64(i));
+  };
+  double worst = 0, most = 0;
+  for (int64_t i = 0; i < want.elems(); ++i) {
+    const std::complex<double> a = value(got, i), b = value(want, i);
+    if (std::isnan(b.real()) && std::isnan(a.real())) continue;
+    worst = std::max(worst, std::isnan(std::abs(a - b)) ? 1e30 : std::abs(a - b));
+    most = std::max(most, std::abs(b));
+  }
+  return worst / std::max(most, 1e-30);
+}
+
+// Runs it both ways; false: there is no native form. `most`: how far they may be apart.
+bool compare(const std::string& text, const std::function<void(std::vector<Literal>&)>& change,
+             double most = 0) {
   auto module = hlo::parse_module(text);
   EXPECT_TRUE(module) << module.error().message;
   const auto native = native_call(**module);
@@ -42,7 +61,9 @@ bool compare(const std::string& text, const std::function<void(std::vector<Liter
   for (const Literal& one : wanted) got.emplace_back(one.shape());
   for (Literal& one : got) out.push_back({&one.shape(), one.mutable_data()});
   EXPECT_TRUE((*native)(in, out));
-  for (size_t i = 0; i < wanted.size(); ++i)
+  for (size_t i = 0; i < wanted.size() && most > 0; ++i)
+    EXPECT_LT(distance(got[i], wanted[i]), most) << "result " << i << " of " << text;
+  for (size_t i = 0; i < wanted.size() && most == 0; ++i)
     EXPECT_EQ(std::memcmp(got[i].data(), wanted[i].data(), wanted[i].bytes()), 0)
         << "result " << i << " of " << text;
   return true;
@@ -201,6 +222,87 @@ ENTRY e { a = f32[10] parameter(0)
   u = f32[4] parameter(2)
   ROOT s = f32[10] scatter(a, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=replace })",
                       {}));
+}
+
+TEST(HostNative, FourierTransforms) {
+  const auto text = [](const char* out, const char* in, const char* kind, const char* length) {
+    return fmt::format(
+        "HloModule m\nENTRY e {{ x = {} parameter(0)\n"
+        "ROOT y = {} fft(x), fft_type={}, fft_length={{{}}} }}",
+        in, out, kind, length);
+  };
+  for (const char* length : {"12", "7", "64"})
+    for (const char* kind : {"FFT", "IFFT"}) {
+      const std::string shape = fmt::format("c64[3,{}]", length);
+      EXPECT_TRUE(compare(text(shape.c_str(), shape.c_str(), kind, length), {}, 1e-6)) << length;
+    }
+  EXPECT_TRUE(compare(text("c128[2,5,6]", "c128[2,5,6]", "FFT", "5,6"), {}, 1e-14));
+  EXPECT_TRUE(compare(text("c64[2,5,4]", "f32[2,5,6]", "RFFT", "5,6"), {}, 1e-6));
+  EXPECT_TRUE(compare(text("f32[2,5,6]", "c64[2,5,4]", "IRFFT", "5,6"), {}, 1e-6));
+  EXPECT_TRUE(compare(text("f64[3,9]", "c128[3,5]", "IRFFT", "9"), {}, 1e-14));
+}
+
+// The first argument becomes matrices that are far from singular, and positive definite.
+void make_definite(std::vector<Literal>& arguments) {
+  Literal& a = arguments[0];
+  const int64_t n = a.shape().dim(-1);
+  for (int64_t i = 0; i < a.elems(); ++i) {
+    const int64_t row = i / n % n, column = i % n;
+    a.set_f64(i, row == column ? 2.0 * static_cast<double>(n)
+                               : 1.0 / static_cast<double>(1 + (row + column) % 7));
+  }
+}
+
+TEST(HostNative, Cholesky) {
+  const auto text = [](const char* shape, bool lower) {
+    return fmt::format(
+        "HloModule m\nENTRY e {{ x = {0} parameter(0)\n"
+        "ROOT y = {0} cholesky(x), lower={1} }}",
+        shape, lower);
+  };
+  for (const bool lower : {true, false})
+    for (const char* shape : {"f32[2,3,3]", "f32[1,1]", "f32[37,37]", "f64[3,18,18]"})
+      EXPECT_TRUE(compare(text(shape, lower), make_definite, 1e-6)) << shape;
+  const auto indefinite = [](std::vector<Literal>& arguments) {
+    make_definite(arguments);
+    arguments[0].set_f64(24, -1);
+  };
+  EXPECT_TRUE(compare(text("f32[5,5]", true), indefinite, 1e-6));
+}
+
+TEST(HostNative, TriangularSystems) {
+  for (const char* left : {"true", "false"})
+    for (const char* lower : {"true", "false"})
+      for (const char* transpose : {"NO_TRANSPOSE", "TRANSPOSE"})
+        for (const char* unit : {"true", "false"})
+          for (const char* shape : {"2,19,19", "2,19,1", "2,1,19"}) {
+            const bool column = shape[5] == '1' && shape[6] == 0,
+                       row = shape[2] == '1' && shape[3] == ',';
+            if ((column && left[0] == 'f') || (row && left[0] == 't')) continue;
+            EXPECT_TRUE(compare(
+                fmt::format("HloModule m\nENTRY e {{ a = f32[2,19,19] parameter(0)\n"
+                            "b = f32[{0}] parameter(1)\nROOT y = f32[{0}] triangular-solve(a, b), "
+                            "left_side={1}, lower={2}, transpose_a={3}, unit_diagonal={4} }}",
+                            shape, left, lower, transpose, unit),
+                [](std::vector<Literal>& arguments) {
+                  make_definite(arguments);
+                  for (int64_t i = 0; i < arguments[0].elems(); ++i)
+                    arguments[0].set_f64(i, arguments[0].get_f64(i) / 38);
+                },
+                1e-6))
+                << shape << left << lower << transpose << unit;
+          }
+}
+
+TEST(HostNative, PartsOfComplexNumbers) {
+  EXPECT_TRUE(
+      compare("HloModule m\nENTRY e { x = c64[3,5] parameter(0)\nROOT y = f32[3,5] real(x) }", {}));
+  EXPECT_TRUE(compare(
+      "HloModule m\nENTRY e { x = c128[3,5] parameter(0)\nROOT y = f64[3,5] imag(x) }", {}));
+  EXPECT_TRUE(
+      compare("HloModule m\nENTRY e { x = f32[7] parameter(0)\ny = f32[7] parameter(1)\n"
+              "ROOT z = c64[7] complex(x, y) }",
+              {}));
 }
 
 }  // namespace

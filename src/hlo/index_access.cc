@@ -46,7 +46,7 @@ Access access(const Instr& instr, size_t k, const std::vector<Expr>& at,
       }
       case DimKind::strided: {
         const Expr times = y * link.stride + Expr(link.offset);
-        made = floor_div(times, link.divisor, box);
+        made = extent == 1 ? Expr(0) : floor_div(times, link.divisor, box);
         if (!link.is_partial) break;
         const int64_t span = (extent - 1) * link.divisor + 1;
         const index::Range range = bounds(times, box);

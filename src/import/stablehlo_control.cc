@@ -8,11 +8,22 @@ namespace {
 
 void call(ShloOp& op) { op.results = op.importer.call(op.text("callee"), op.operands, op.frame); }
 
-// Composites are what they decompose into. The error function is the operation that HLO has, as it
-// is for XLA: one instruction, which later passes know.
+// Composites are what they decompose into. The error function and the largest elements are
+// operations that HLO has, as they are for XLA: one instruction each, which later passes know. Many
+// of the largest are sorted sooner.
+constexpr int64_t kMostLargest = 128;
+
 void composite(ShloOp& op) {
   if (op.text("name") == "chlo.erf" && op.integer("version", 0) == 1 && op.count() == 1)
     return unary<Opcode::erf>(op);
+  if (op.text("name") == "chlo.top_k" && op.integer("version", 0) == 1 && op.count() == 1 &&
+      op.result_types.size() == 2 && op.result_types[0]->is_static() &&
+      !op.result_types[0]->dims.empty() && op.result_types[0]->dims.back() <= kMostLargest) {
+    hlo::TopKAttrs attrs;
+    attrs.k = op.result_types[0]->dims.back();
+    attrs.is_stable = true;
+    return op.give_tuple(op.b.make(Opcode::topk, {op.operand(0)}, attrs));
+  }
   op.results = op.importer.call(op.text("decomposition"), op.operands, op.frame);
 }
 

@@ -128,6 +128,24 @@ TEST(stablehlo, CallsAndCompositesAreInlined) {
   EXPECT_THAT(text, Not(HasSubstr("call")));
 }
 
+TEST(stablehlo, FewLargestElementsAreOneOperation) {
+  const auto text = [](int64_t k) {
+    return hlo_of(fmt::format(R"(
+    func.func @main(%x: tensor<300xf32>) -> (tensor<{0}xf32>, tensor<{0}xi32>) {{
+      %0:2 = stablehlo.composite "chlo.top_k" %x {{composite_attributes = {{k = {0} : i64}}, decomposition = @f, version = 1 : i32}} : (tensor<300xf32>) -> (tensor<{0}xf32>, tensor<{0}xi32>)
+      return %0#0, %0#1 : tensor<{0}xf32>, tensor<{0}xi32>
+    }}
+    func.func private @f(%x: tensor<300xf32>) -> (tensor<{0}xf32>, tensor<{0}xi32>) {{
+      %0 = stablehlo.slice %x [0:{0}] : (tensor<300xf32>) -> tensor<{0}xf32>
+      %1 = stablehlo.iota dim = 0 : tensor<{0}xi32>
+      return %0, %1 : tensor<{0}xf32>, tensor<{0}xi32>
+    }})",
+                              k));
+  };
+  EXPECT_THAT(text(5), HasSubstr("topk("));
+  EXPECT_THAT(text(200), Not(HasSubstr("topk(")));
+}
+
 TEST(stablehlo, AssertionsAreOutputs) {
   const auto imported = import_text(R"(
     func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
@@ -195,8 +213,9 @@ TEST(stablehlo, ShapesThatDependOnAnInputFixIt) {
 
   Options options;
   options.shapes["arg1"] = {4, 3};
-  EXPECT_THAT(import_text(kDynamic, options).error().message,
-              HasSubstr("arg0 is taken as 1: a shape depends on it (give it a value: --input arg0=SPEC)"));
+  EXPECT_THAT(
+      import_text(kDynamic, options).error().message,
+      HasSubstr("arg0 is taken as 1: a shape depends on it (give it a value: --input arg0=SPEC)"));
   options.values["arg0"] = tensor::Literal::from<int64_t>(tensor::Shape::scalar(tensor::Type::s64),
                                                           std::vector<int64_t>{4});
   imported = import_text(kDynamic, options);

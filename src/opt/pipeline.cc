@@ -17,7 +17,7 @@ namespace {
 //  its elements.
 constexpr char kToPrimitives[] =
     "dynamic_outermost,pack_rows,thread_random_state,drop_layouts,inline_lazily,expand_map,"
-    "expand_batch_norm,"
+    "expand_batch_norm,expand_select_and_scatter,"
     "batch_groups_to_features,{remove_identities,fold_tuples}*";
 
 // Each makes work for the others. dce comes last in a round: it takes away the readers that rules
@@ -43,10 +43,11 @@ std::string pipeline_for(Level level, target::DeviceKind kind, const std::string
     return primitives + ",choose_layout,convolution_to_dot,fold_constants,cse,dce";
   // Simplified first: unused branches and constant operands decide what a convolution is, and a
   // dot's dimensions are merged once, not while reshapes around it still move.
+  // split_complex in front of it all: no kernel has complex numbers.
   // narrow_indices behind it: index arithmetic is recognised in its simplest form.
   // reroll behind it too: steps are alike when shape arithmetic is gone, and before dots are
   // merged.
-  const std::string start = primitives + "," + (level == Level::O2 ? on_primitives : "") +
+  const std::string start = primitives + ",split_complex," + (level == Level::O2 ? on_primitives : "") +
                             simplify("") + ",narrow_indices,reroll,";
   if (level == Level::O1)
     return start + "choose_layout,split_input_dilation,convolution_to_dot," +
@@ -60,7 +61,9 @@ std::string pipeline_for(Level level, target::DeviceKind kind, const std::string
   // split_cumulative before choose_layout, which turns its windows as it does a pool's. CPUs have
   // scans (stitch/scan.cc).
   // online_softmax at the end: products and softmax stand there in one form.
-  return start + "fold_scale_into_weights,merge_convolutions," +
+  // fourier_products before all that looks at products: its are products, too.
+  return start +
+         "fourier_products,{algebraic,cse,dce}*,fold_scale_into_weights,merge_convolutions," +
          (kind == target::DeviceKind::gpu ? "split_cumulative," : "") +
          "choose_layout,split_input_dilation,convolution_to_dot," +
          simplify(

@@ -36,7 +36,8 @@ void check_seeds(const std::string& pipeline, uint64_t begin, uint64_t end, bool
 bool is_inexact(std::string_view pass) {
   return pass == "canonicalize_dot" || pass == "fold_scale_into_weights" ||
          pass == "merge_convolutions" || pass == "permute_weights" || pass == "expand_batch_norm" ||
-         pass == "convolution_to_dot" || pass == "online_softmax" || pass == "split_cumulative";
+         pass == "convolution_to_dot" || pass == "online_softmax" || pass == "split_cumulative" ||
+         pass == "split_complex";
 }
 
 TEST(Passes, EachAloneKeepsValues) {

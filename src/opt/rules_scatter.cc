@@ -93,4 +93,37 @@ Instr* scatter_one_each(Instr* x, Builder& b) {
   return b.select(here, combined(*x->called()[0], old, update, b), old);
 }
 
+// One window at a known place inside of the array.
+Instr* scatter_one_box(Instr* x, Builder& b) {
+  if (x->operands().size() != 3 || !are_static_arrays(x) || x->operand(2)->shape().elems() == 0 ||
+      !is_one_operator(*x->called()[0]))
+    return nullptr;
+  const tensor::Literal* splat = splat_of(x->operand(1));
+  if (!splat && !x->operand(1)->is(Opcode::constant)) return nullptr;
+  const auto& attrs = x->attrs_as<ScatterAttrs>();
+  Instr *array = x->operand(0), *update = x->operand(2);
+  const tensor::Literal& indices = splat ? *splat : x->operand(1)->literal();
+  const Ints& scattered = attrs.scatter_dims_to_operand_dims;
+  if (!attrs.input_batching_dims.empty() || x->operand(1)->shape().elems() != std::ssize(scattered))
+    return nullptr;
+  const Ints extents = array->shape().extents();
+  Ints box, begin(extents.size(), 0), end;
+  auto window = attrs.update_window_dims.begin();
+  for (int64_t d = 0; d < std::ssize(extents); ++d)
+    box.push_back(place_of(attrs.inserted_window_dims, d) >= 0 ? 1
+                                                               : update->shape().dim(*window++));
+  for (size_t i = 0; i < scattered.size(); ++i)
+    begin[static_cast<size_t>(scattered[i])] =
+        static_cast<int64_t>(indices.get_f64(splat ? 0 : static_cast<int64_t>(i)));
+  std::vector<Instr*> starts;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    end.push_back(begin[d] + box[d]);
+    if (begin[d] < 0 || end[d] > extents[d]) return nullptr;
+    starts.push_back(b.scalar(Type::s32, static_cast<double>(begin[d])));
+  }
+  Instr* old = b.slice(array, begin, end, Ints(extents.size(), 1));
+  update = combined(*x->called()[0], old, b.reshape(update, box), b);
+  return b.dynamic_update_slice(array, update, starts);
+}
+
 }  // namespace heddle::opt::rules

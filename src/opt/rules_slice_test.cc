@@ -59,6 +59,25 @@ const std::vector<RuleCase>& slice_cases() {
       {"slice_pad",
        X8 Z "a = f32[15] pad(x, z), padding=0_0_1 ROOT r = f32[6] slice(a), slice={[1:7]}", ""},
 
+      {"scatter_one_box",
+       "f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+       "ENTRY e { x = f32[5,6] parameter(0) u = f32[3,2] parameter(1) i = s32[2] constant({2, 3})\n"
+       "ROOT r = f32[5,6] scatter(x, i, u), update_window_dims={0,1}, inserted_window_dims={}, "
+       "scatter_dims_to_operand_dims={0,1}, index_vector_dim=0, to_apply=f }",
+       "*"},
+      {"scatter_one_box",
+       "f { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }\n"
+       "ENTRY e { x = f32[5,6] parameter(0) u = f32[6] parameter(1) k = s32[] constant(1)\n"
+       "i = s32[1] broadcast(k), dimensions={}\n"
+       "ROOT r = f32[5,6] scatter(x, i, u), update_window_dims={0}, inserted_window_dims={0}, "
+       "scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=f }",
+       "*"},
+      {"scatter_one_box",  // a part of it is outside
+       "f { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }\n"
+       "ENTRY e { x = f32[5,6] parameter(0) u = f32[3,2] parameter(1) i = s32[2] constant({3, 3})\n"
+       "ROOT r = f32[5,6] scatter(x, i, u), update_window_dims={0,1}, inserted_window_dims={}, "
+       "scatter_dims_to_operand_dims={0,1}, index_vector_dim=0, to_apply=f }",
+       ""},
       {"scatter_one_each",
        "s { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = add(a, b) }\n"
        "ENTRY e { z = f32[] constant(0) o = f32[3,5] broadcast(z), dimensions={}\n"

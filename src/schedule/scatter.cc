@@ -12,6 +12,9 @@ namespace {
 
 constexpr int64_t kLeastRows = 64;  // of a task
 constexpr int64_t kTasksOfCore = 4;
+// Every task looks at every update, which takes about as long as storing a vector: tasks are so
+// many that this is at most half of the work.
+constexpr int64_t kVectorsOfTask = 2;
 
 // It reads of other stages the one before it alone, as what its table holds.
 bool goes_on(const StageGraph& graph, size_t number) {
@@ -51,8 +54,13 @@ PlacedFusion place_scatter(const Problem& problem) {
     row.joined.push_back(StageId(i));
   }
   const int64_t rows = graph.stages.back().out[0].extent;
-  const int64_t tasks =
-      std::clamp<int64_t>(rows / kLeastRows, 1, kTasksOfCore * problem.target.cores);
+  const int64_t width = graph.stages.back().out_elems() / std::max<int64_t>(rows, 1);
+  int64_t updates = 0;
+  for (const Stage& stage : graph.stages) updates += std::max<int64_t>(stage.red_elems(), 1);
+  const int64_t cleared = graph.stages.front().values[0].init >= 0 ? rows : 0;
+  const int64_t vectors = (updates + cleared) * width / problem.target.lanes(Type::f32) / updates;
+  const int64_t tasks = std::clamp<int64_t>(std::min(rows / kLeastRows, vectors / kVectorsOfTask),
+                                            1, kTasksOfCore * problem.target.cores);
   const int64_t each = (rows + tasks - 1) / tasks;
   Loop loop{"t0", LoopKind::parallel, (rows + each - 1) / each, {}, {0}};
   for (StageId stage : row.joined) loop.drives.push_back({stage, 0, each});

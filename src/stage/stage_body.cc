@@ -9,6 +9,29 @@
 
 namespace heddle::stage {
 
+namespace {
+
+constexpr size_t kMostRepeats = 3, kFewEvaluations = 32;
+
+// Guards that say whether `at` is inside of what it is a place of: no others can.
+std::vector<Guard> that_matter(const std::vector<Guard>& guards, const Coordinates& at,
+                               size_t variables) {
+  std::vector<Guard> result;
+  for (const Guard& guard : guards) {
+    bool matters = guard.value.uses_runtime();
+    for (size_t v = 0; v < variables && !matters; ++v) {
+      const int variable = static_cast<int>(v);
+      matters = guard.value.uses(variable) && std::any_of(at.begin(), at.end(), [&](const Expr& x) {
+                  return x.uses_runtime() || x.uses(variable);
+                });
+    }
+    if (matters) result.push_back(guard);
+  }
+  return result;
+}
+
+}  // namespace
+
 int StageBuilder::add(Node node) {
   for (size_t i = 0; i < stage_.nodes.size(); ++i) {
     const Node& other = stage_.nodes[i];
@@ -159,6 +182,11 @@ int StageBuilder::expand(const Instr* instr, const Coordinates& at,
 int StageBuilder::elementwise(const Instr* instr, const Coordinates& at,
                               const std::vector<Guard>& guards) {
   Decision possible = can_stage(*instr);
+  // An operator is written once for every place at which it is read: in a chain of shifted reads
+  // their number doubles with each step.
+  if (possible && ++evaluations_ > kMostRepeats * members_.instrs().size() + kFewEvaluations)
+    possible = Decision::no("repeated", "{} operators would be written out more than {} times each",
+                            members_.instrs().size(), kMostRepeats);
   if (!possible) {
     decision = possible;
     return 0;
@@ -253,7 +281,7 @@ int StageBuilder::moved(const Instr* instr, const Coordinates& at,
   for (const auto& [operand, access] : parts) {
     std::vector<Guard> all = guards;
     all.insert(all.end(), access.inside.begin(), access.inside.end());
-    const int part = value(operand, access.at, all);
+    const int part = value(operand, access.at, that_matter(all, access.at, box.size()));
     result = result < 0 ? part : guarded(access.inside, part, result, instr->shape().type());
   }
   return std::max(result, 0);

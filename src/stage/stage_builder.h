@@ -61,6 +61,7 @@ class StageBuilder {
     int node;
   };
   std::unordered_map<const Instr*, std::vector<Memo>> memo_;
+  size_t evaluations_ = 0;  // of elementwise operators, in this stage
 };
 
 // Splits digits where a quotient or remainder by a divisor of the extent falls on them, until no

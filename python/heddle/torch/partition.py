@@ -125,11 +125,50 @@ def compile_graph(gm: GraphModule, kind: str, options: dict[str, Any]) -> Callab
     return whole
 
 
+def _is_view(node: Node) -> bool:
+    """Whether PyTorch does nothing for it: other sizes and strides of the same memory."""
+    return isinstance(node.target, torch._ops.OpOverload) and node.target.is_view \
+        and isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def views_for_eager(gm: GraphModule, reasons: Mapping[Node, str]) -> set[Node]:
+    """Gives what PyTorch runs its own views of arguments and of what PyTorch ran; returns these.
+
+    As results of a program they would be copies: of all experts' weights, say.
+    """
+    views: set[Node] = set()
+
+    def viewed(node: Node) -> Node | None:
+        """The same for PyTorch alone, or None where it is computed by a program."""
+        if node.op in ("placeholder", "get_attr") or node in reasons or node in views:
+            return node
+        if not _is_view(node):
+            return None
+        source: Any = node.args[0]
+        source = viewed(source)
+        if source is None:
+            return None
+        with gm.graph.inserting_after(node):
+            copied = gm.graph.node_copy(node, lambda one: source if one is node.args[0] else one)
+        views.add(copied)
+        return copied
+
+    for node in reasons:
+        for given in node.all_input_nodes:
+            own = viewed(given) if _is_view(given) and given not in reasons else None
+            if own is not None:
+                node.replace_input_with(given, own)
+    gm.graph.eliminate_dead_code()
+    gm.recompile()
+    return {node for node in views if node.users}
+
+
 def _programs(gm: GraphModule, reasons: Mapping[Node, str], static: set[str],
               options: dict[str, Any], record: explanation.Record) -> Callable[..., Any]:
     if not reasons:
         return Part(gm, static, options, record) if record.operators else gm.forward
-    partitioner = CapabilityBasedPartitioner(gm, _Support(reasons),
+    eager = {**reasons, **dict.fromkeys(views_for_eager(gm, reasons), "a view")}
+    partitioner = CapabilityBasedPartitioner(gm, _Support(eager),
                                              allows_single_node_partition=True)
     whole = partitioner.fuse_partitions(partitioner.propose_partitions())
     for node in whole.graph.nodes:
