@@ -47,8 +47,9 @@ std::string pipeline_for(Level level, target::DeviceKind kind, const std::string
   // narrow_indices behind it: index arithmetic is recognised in its simplest form.
   // reroll behind it too: steps are alike when shape arithmetic is gone, and before dots are
   // merged.
-  const std::string start = primitives + ",split_complex," + (level == Level::O2 ? on_primitives : "") +
-                            simplify("") + ",narrow_indices,reroll,";
+  const std::string start = primitives + ",split_complex,split_complex_dots," +
+                            (level == Level::O2 ? on_primitives : "") + simplify("") +
+                            ",narrow_indices,reroll,";
   if (level == Level::O1)
     return start + "choose_layout,split_input_dilation,convolution_to_dot," +
            simplify("canonicalize_dot,") + kRotate;

@@ -37,7 +37,7 @@ bool is_inexact(std::string_view pass) {
   return pass == "canonicalize_dot" || pass == "fold_scale_into_weights" ||
          pass == "merge_convolutions" || pass == "permute_weights" || pass == "expand_batch_norm" ||
          pass == "convolution_to_dot" || pass == "online_softmax" || pass == "split_cumulative" ||
-         pass == "split_complex";
+         pass == "split_complex" || pass == "split_complex_dots";
 }
 
 TEST(Passes, EachAloneKeepsValues) {

@@ -1,10 +1,12 @@
-// split_complex: arithmetic on complex numbers as arithmetic on their two parts, which kernels have;
-// so is the state of loops. Complex arrays are left where something whole makes or wants them: a
-// Fourier transform, a parameter, a result.
+// split_complex: arithmetic on complex numbers as arithmetic on their two parts, which kernels
+// have; so is the state of loops. split_complex_dots: their products, which the reference rounds
+// once. Complex arrays are left where something whole makes or wants them: a Fourier transform, a
+// parameter, a result.
 //   f(z) => complex(g(real(z), imag(z)), h(real(z), imag(z)))
 // real(complex(x, y)) => x is a rule of algebraic. Quotients are Smith's, moduli scaled: as far as
 // the values fit, so do the results.
 #include <cstring>
+#include <limits>
 
 #include "hlo/combiner.h"
 #include "opt/loop_state.h"
@@ -103,7 +105,46 @@ class Splitter {
     Instr *first = b_.select(wide, x.re, x.im), *second = b_.select(wide, x.im, x.re);
     Instr* im = b_.select(wide, subtract(x.im, multiply(x.re, ratio)),
                           subtract(multiply(x.im, ratio), x.re));
-    return {divide(add(first, multiply(second, ratio)), by), divide(im, by)};
+    return with_limits(x, y, {divide(add(first, multiply(second, ratio)), by), divide(im, by)});
+  }
+
+  // Quotients by zero, of infinities and by infinities, where what was computed is no number: as
+  // Annex G of C has them.
+  Pair with_limits(const Pair& x, const Pair& y, const Pair& computed) {
+    const Shape& shape = computed.re->shape();
+    Instr *zero = b_.full(shape, 0),
+          *infinity = b_.full(shape, std::numeric_limits<double>::infinity());
+    const auto both = [&](Instr* p, Instr* q) { return b_.binary(Opcode::and_, p, q); };
+    const auto is = [&](hlo::Direction direction, Instr* p, Instr* q) {
+      return b_.compare(direction, p, q);
+    };
+    const auto is_finite = [&](Instr* p) { return is(hlo::Direction::lt, absolute(p), infinity); };
+    const auto are_finite = [&](const Pair& z) { return both(is_finite(z.re), is_finite(z.im)); };
+    const auto direction_of = [&](const Pair& z) {  // of an infinity
+      const auto part = [&](Instr* p) {
+        return b_.select(is(hlo::Direction::eq, absolute(p), infinity), b_.unary(Opcode::sign, p),
+                         zero);
+      };
+      return Pair{part(z.re), part(z.im)};
+    };
+    const auto times = [&](Instr* by, const Pair& p, const Pair& q) {
+      return Pair{multiply(by, add(multiply(p.re, q.re), multiply(p.im, q.im))),
+                  multiply(by, subtract(multiply(p.im, q.re), multiply(p.re, q.im)))};
+    };
+    const Pair of_infinity = times(infinity, direction_of(x), y);
+    const Pair by_infinity = times(zero, x, direction_of(y));
+    Instr* signed_infinity = divide(b_.full(shape, 1), y.re);  // where it is a zero
+    Instr* no_number = both(is(hlo::Direction::ne, computed.re, computed.re),
+                            is(hlo::Direction::ne, computed.im, computed.im));
+    Instr* by_zero = both(is(hlo::Direction::eq, y.re, zero), is(hlo::Direction::eq, y.im, zero));
+    const auto part = [&](Instr* plain, Instr* of_x, Instr* large, Instr* small) {
+      Instr* finite = b_.select(are_finite(x), b_.select(are_finite(y), plain, small),
+                                b_.select(are_finite(y), large, plain));
+      return b_.select(no_number, b_.select(by_zero, multiply(signed_infinity, of_x), finite),
+                       plain);
+    };
+    return {part(computed.re, x.re, of_infinity.re, by_infinity.re),
+            part(computed.im, x.im, of_infinity.im, by_infinity.im)};
   }
 
   Instr* modulus(const Pair& z) {
@@ -174,10 +215,6 @@ bool can_split(const Instr* x) {
     case Opcode::reduce:
       return is_complex_array(x->shape()) && x->operands().size() == 2 &&
              hlo::combiner_of(*x->called()[0]) == Opcode::add && is_zero(x->operand(1));
-    case Opcode::dot:
-      return is_complex_array(x->shape()) && x->operands().size() == 2 &&
-             x->operand(0)->shape().type() == x->shape().type() &&
-             x->operand(1)->shape().type() == x->shape().type();
     case Opcode::add:
     case Opcode::subtract:
     case Opcode::negate:
@@ -200,6 +237,16 @@ bool can_split(const Instr* x) {
     default:
       return false;
   }
+}
+
+bool can_split_dot(const Instr* x) {
+  return x->is(Opcode::dot) && are_static_arrays(x) && is_complex_array(x->shape()) &&
+         x->operands().size() == 2 && x->operand(0)->shape().type() == x->shape().type() &&
+         x->operand(1)->shape().type() == x->shape().type();
+}
+
+Rewriter::Proposal by_parts(Instr* instr, Builder& b) {
+  return {Splitter(instr, b).split(), "arithmetic"};
 }
 
 // --- Loops: a complex array of the state becomes two. ---
@@ -291,13 +338,11 @@ Result<bool> split_complex(hlo::Module& module, const PassContext& context) {
     splitter.split();
     changed = true;
   }
-  const bool rewritten = rewrite_module(
-      module, context, "split_complex",
-      [](Instr* instr, Builder& b) -> Rewriter::Proposal {
-        return {Splitter(instr, b).split(), "arithmetic"};
-      },
-      can_split);
-  return changed || rewritten;
+  return rewrite_module(module, context, "split_complex", by_parts, can_split) || changed;
+}
+
+Result<bool> split_complex_dots(hlo::Module& module, const PassContext& context) {
+  return rewrite_module(module, context, "split_complex_dots", by_parts, can_split_dot);
 }
 
 }  // namespace heddle::opt
