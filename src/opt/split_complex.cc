@@ -201,6 +201,17 @@ bool is_zero(const Instr* x) {
   return std::memcmp(value->data(), zeros.data(), zeros.size()) == 0;
 }
 
+// Whether the parts of what moves are at hand or wanted: else it moves as a whole.
+bool has_parts(const Instr* x) {
+  const auto& operands = x->operands();
+  const auto& users = x->users();
+  return std::any_of(operands.begin(), operands.end(),
+                     [](const Instr* operand) { return operand->is(Opcode::complex); }) ||
+         std::any_of(users.begin(), users.end(), [](const Instr* user) {
+           return user->is(Opcode::real) || user->is(Opcode::imag);
+         });
+}
+
 // Of complex arrays, or comparing or measuring such.
 bool can_split(const Instr* x) {
   if (!are_static_arrays(x) || x->operands().empty()) return false;
@@ -223,6 +234,7 @@ bool can_split(const Instr* x) {
     case Opcode::exponential:
     case Opcode::convert:
     case Opcode::select:
+      return is_complex_array(x->shape());
     case Opcode::broadcast:
     case Opcode::concatenate:
     case Opcode::dynamic_slice:
@@ -233,7 +245,7 @@ bool can_split(const Instr* x) {
     case Opcode::reverse:
     case Opcode::slice:
     case Opcode::transpose:
-      return is_complex_array(x->shape());
+      return is_complex_array(x->shape()) && has_parts(x);
     default:
       return false;
   }
