@@ -193,6 +193,32 @@ Result<std::shared_ptr<Part>> LateProgram::compile(import::Imported imported) {
   return part;
 }
 
+Result<LateProgram::Made> LateProgram::make(import::Options options) {
+  for (;;) {
+    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, late_->import(options));
+    if (!imported.undecided.empty()) {
+      HEDDLE_RETURN_IF_ERROR(check_stages(options.decided.size(), imported.undecided_why));
+      if (options.decided.contains(imported.undecided))
+        return user_error("a value that decides a shape does not become known: {}",
+                          imported.undecided);
+    }
+    Made made;
+    made.bound = imported.bound;
+    const bool is_guess = !imported.guessed_counts.empty();
+    Result<std::shared_ptr<Part>> part = compile(std::move(imported));
+    if (part) {
+      made.part = std::move(*part);
+      return made;
+    }
+    if (!is_guess) return tl::unexpected(part.error());
+    // With the count decided it may be better.
+    log(LogLevel::info, "no program for a guessed count: {}", part.error().message);
+    options.guessed_count = 0;
+    const std::lock_guard lock(mutex_);
+    guess_ = -1;
+  }
+}
+
 Result<Node::Asks> LateProgram::ask_or_make(const std::shared_ptr<Node>& node,
                                             const LateInputs& inputs, const Computed& computed) {
   const auto known = [&] {
@@ -209,7 +235,9 @@ Result<Node::Asks> LateProgram::ask_or_make(const std::shared_ptr<Node>& node,
     options.guessed_count = std::max<int64_t>(guess_, 0);
   }
   for (const auto& [name, value] : computed.carried) options.carried.emplace(name, value->shape());
-  HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, late_->import(options));
+  HEDDLE_ASSIGN_OR_RETURN(const Made made, make(std::move(options)));
+  const std::shared_ptr<Part>& part = made.part;
+  const bool is_stage = !part->key.empty();
   // Inputs that were asked for on the way here are not asked for again.
   std::vector<int64_t> asked_before, asks_now;
   {
@@ -217,31 +245,11 @@ Result<Node::Asks> LateProgram::ask_or_make(const std::shared_ptr<Node>& node,
     for (auto above = node->before.lock(); above; above = above->before.lock())
       if (above->asks == Node::Asks::input) asked_before.push_back(above->input);
   }
-  for (const import::BoundInput& bound : imported.bound)
+  for (const import::BoundInput& bound : made.bound)
     for (size_t i = 0; i < late_->inputs.size(); ++i)
       if (late_->inputs[i].name == bound.name &&
           std::find(asked_before.begin(), asked_before.end(), i) == asked_before.end())
         asks_now.push_back(static_cast<int64_t>(i));
-  bool is_stage = !imported.undecided.empty();
-  if (is_stage)
-    HEDDLE_RETURN_IF_ERROR(check_stages(computed.decided.size(), imported.undecided_why));
-  if (is_stage && computed.decided.contains(imported.undecided))
-    return user_error("a value that decides a shape does not become known: {}", imported.undecided);
-  const bool is_guess = !imported.guessed_counts.empty();
-  Result<std::shared_ptr<Part>> made = compile(std::move(imported));
-  if (!made && is_guess) {  // with the count decided it may be better
-    log(LogLevel::info, "no program for a guessed count: {}", made.error().message);
-    options.guessed_count = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      guess_ = -1;
-    }
-    HEDDLE_ASSIGN_OR_RETURN(imported, late_->import(options));
-    is_stage = !imported.undecided.empty();
-    made = compile(std::move(imported));
-  }
-  if (!made) return tl::unexpected(made.error());
-  const std::shared_ptr<Part> part = *made;
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Node> last = node;
   for (const int64_t input : asks_now) {

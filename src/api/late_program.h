@@ -130,6 +130,11 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   }
 
   Result<std::shared_ptr<Part>> compile(import::Imported imported);
+  struct Made {
+    std::shared_ptr<Part> part;
+    std::vector<import::BoundInput> bound;  // inputs whose values it is for
+  };
+  Result<Made> make(import::Options options);
   Result<Node::Asks> ask_or_make(const std::shared_ptr<Node>& node, const LateInputs& inputs,
                                  const Computed& computed);
   Result<std::shared_ptr<Part>> compile_bucket(const SizeBucket& bucket, int64_t guess,

@@ -128,6 +128,28 @@ TEST(SizeBuckets, FiftySizesAreAFewPrograms) {
   EXPECT_LE(session.compilations(), 6);
 }
 
+// Positions are compared with what is there, not with the bucket.
+TEST(SizeBuckets, PositionsAlongADimensionThatDiffers) {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"n"}), value("i", import::testing::kInt64, {"1"})};
+  model.nodes = {node("Exp", {"x"}, {"e"}), node("Abs", {"i"}, {"j"}),
+                 node("Gather", {"e", "j"}, {"y"})};
+  model.outputs = {"y"};
+  Session session(model, {}, true);
+  ASSERT_EQ(session.error(), "");
+  const Floats x{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  for (int64_t n = 5; n < 10; ++n) {
+    session.set_shape(0, {n});
+    const int64_t last = n - 1, behind = n;
+    EXPECT_THAT(session.run(x.data(), &last), ::testing::ElementsAre(std::exp(x[last])));
+    ASSERT_EQ(session.error(), "");
+    if (n < 9) continue;
+    session.run(x.data(), &behind);
+    EXPECT_THAT(session.error(), ::testing::HasSubstr("takes -9 to 8"));
+  }
+  EXPECT_EQ(session.compilations(), 2);
+}
+
 // What bounds cannot be put into has an exact program for each of its shapes.
 TEST(SizeBuckets, ThoseThatCannotBeAreExact) {
   import::testing::Model model;
