@@ -40,13 +40,13 @@ import::testing::Model repeated() {
   return model;
 }
 
-struct Run {
+struct Sizes {
   Floats x, y;
   Ints times;
 };
 
-Run run_of(int64_t n, int64_t most) {
-  Run run;
+Sizes sizes_of(int64_t n, int64_t most) {
+  Sizes run;
   for (int64_t i = 0; i < n; ++i) {
     run.x.push_back(std::sin(static_cast<float>(i + n)));
     run.times.push_back(1 + i * 7 % most);
@@ -56,7 +56,7 @@ Run run_of(int64_t n, int64_t most) {
 }
 
 void expect_right(Session* session, int64_t n, int64_t most) {
-  const Run run = run_of(n, most);
+  const Sizes run = sizes_of(n, most);
   session->set_shape(0, {n});
   session->set_shape(1, {n});
   const Floats y = session->run(run.x.data(), run.times.data());
@@ -79,6 +79,30 @@ TEST(GuessedCounts, ARunOfMoreIsOfALargerProgram) {
   expect_right(&session, 31, 700);
   expect_right(&session, 60, 900);  // some 27,000: more than is guessed
   expect_right(&session, 31, 7);
+}
+
+// A run that is made again would draw again: where a state is kept, the count is decided.
+TEST(GuessedCounts, NotWhereAStateIsKept) {
+  import::testing::Model model = repeated();
+  model.nodes.push_back(node("RandomUniformLike", {"y"}, {"drawn"}));
+  model.typed_outputs.push_back(value("drawn", kFloat, {"k"}));
+  Session session(model, {}, true);
+  ASSERT_EQ(session.error(), "");
+  for (const int64_t most : {1, 2, 3}) {
+    const Sizes run = sizes_of(9, most);
+    session.set_shape(0, {9});
+    session.set_shape(1, {9});
+    heddle_context* const context = session.context();
+    const auto fine = [](heddle_status* status) {
+      EXPECT_EQ(status, nullptr) << heddle_status_message(status);
+      heddle_status_free(status);
+    };
+    fine(heddle_context_bind_input(context, 0, run.x.data()));
+    fine(heddle_context_bind_input(context, 1, run.times.data()));
+    fine(heddle_context_prepare(context));
+    EXPECT_EQ(session.dims(), (Ints{std::ssize(run.y)}));
+  }
+  EXPECT_EQ(session.compilations(), 3) << "one for each length";
 }
 
 // What prepare() has run is run again where the values are others then.

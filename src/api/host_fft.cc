@@ -1,6 +1,7 @@
 #include "api/host_fft.h"
 
 #include <complex>
+#include <exception>
 
 #define POCKETFFT_NO_MULTITHREADING
 #define POCKETFFT_CACHE_SIZE 16  // plans, by length
@@ -71,8 +72,12 @@ std::optional<runtime::HostCallable> native_fft(const hlo::Instr& instr) {
   if (!narrow && operand.type() != Type::f64 && operand.type() != Type::c128) return {};
   return [t, narrow](std::span<const HostArgument> arguments,
                      std::span<const HostResult> results) -> Status {
-    narrow ? run<float>(t, arguments[0].data, results[0].data)
-           : run<double>(t, arguments[0].data, results[0].data);
+    try {
+      narrow ? run<float>(t, arguments[0].data, results[0].data)
+             : run<double>(t, arguments[0].data, results[0].data);
+    } catch (const std::exception& e) {  // of the library: no memory
+      return machine_error("a Fourier transform failed: {}", e.what());
+    }
     return {};
   };
 }

@@ -190,8 +190,7 @@ Result<const Literal*> LateContext::run_stage(const std::shared_ptr<Part>& part)
   Literal value(ports[0].shape);  // of its own: results are written again
   if (value.bytes() > 0)
     std::memcpy(value.mutable_data(), stage->results[0].data(), static_cast<size_t>(value.bytes()));
-  // A state would go on twice in a run of which a guess is wrong.
-  if (part->may_be_guessed && program_->state_ports().empty()) program_->guess(value.get_s64(0));
+  if (part->may_be_guessed) program_->guess(value.get_s64(0));
   return &computed_.decided.insert_or_assign(part->key, std::move(value)).first->second;
 }
 

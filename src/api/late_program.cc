@@ -81,6 +81,14 @@ Result<ProgramFacts> facts_of(CompileOptions options) {
   return facts;
 }
 
+// A state would go on twice in a run of which a guess is wrong.
+Status check_guess(const Part& part) {
+  if (part.counts.guessed.empty()) return {};
+  if (!part.program->state_ports().empty())
+    return user_error("the program keeps a state, so that no run of it may be made twice");
+  return check_trimmed(*part.program);
+}
+
 void count_bytes(Part* part) {
   const ProgramFacts& facts = part->program->facts();
   part->bytes = facts.constant_bytes + facts.object_bytes + facts.temporary_bytes;
@@ -104,7 +112,7 @@ Result<std::shared_ptr<Node>> LateProgram::root(const LateInputs& inputs,
     std::string key = shapes;
     {
       const std::lock_guard lock(mutex_);
-      if (guess_ != 0) key += fmt::format(" {}", guess_);
+      if (guess_ > 0) key += fmt::format(" {}", guess_);
       const auto exact = root_->next.find(key);
       if (exact != root_->next.end()) return exact->second;
       if (sizes_) bucket = sizes_->choose(inputs.shapes);
@@ -123,7 +131,7 @@ std::shared_ptr<Node> LateProgram::node_of(const SizeBucket& bucket, const LateI
   int64_t guess = 0;
   const auto known = [&] {
     const std::lock_guard lock(mutex_);
-    guess = guess_;
+    guess = std::max<int64_t>(guess_, 0);
     key = fmt::format("{} {}", bucket.text(), guess);
     const auto found = root_->next.find(key);
     return found == root_->next.end() ? nullptr : found->second;
@@ -149,7 +157,7 @@ Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& buck
                                                           const LateInputs& inputs) {
   import::Options wanted = late_->asked;
   wanted.stages = true;  // counts may stay open; a stage is an error
-  wanted.guessed_count = std::max<int64_t>(guess, 0);
+  wanted.guessed_count = guess;
   OpenOptions open;
   open.bounds = bucket.bounds;
   for (size_t i = 0; i < late_->inputs.size(); ++i)
@@ -171,6 +179,7 @@ Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& buck
     return tl::unexpected(program.error());
   }
   part->program = std::move(*program);
+  HEDDLE_RETURN_IF_ERROR(check_guess(*part));
   HEDDLE_RETURN_IF_ERROR(part->program->use_states(states_));
   count_bytes(part.get());
   return part;
@@ -186,7 +195,7 @@ Result<std::shared_ptr<Part>> LateProgram::compile(import::Imported imported) {
   CompileOptions options = options_;
   options.explain = options.explain || !part->counts.guessed.empty();
   HEDDLE_ASSIGN_OR_RETURN(part->program, Program::compile(*part->model, options));
-  if (!part->counts.guessed.empty()) HEDDLE_RETURN_IF_ERROR(check_trimmed(*part->program));
+  HEDDLE_RETURN_IF_ERROR(check_guess(*part));
   HEDDLE_RETURN_IF_ERROR(part->program->share(&shared_));
   if (part->key.empty()) HEDDLE_RETURN_IF_ERROR(part->program->use_states(states_));
   count_bytes(part.get());

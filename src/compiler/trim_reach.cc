@@ -14,11 +14,14 @@ std::vector<tensor::Shape> leaves_of(const Instr* instr) {
   return {instr->shape()};
 }
 
+void Reach::join(const Reach& other) {
+  granule = lower::common_reach(granule, other.granule);
+  beyond = std::max(beyond, other.beyond);
+}
+
 void Reaches::count_on(const Instr* instr, size_t leaf, int64_t d, Reach reach) {
   if (reach.is_extent()) return;
-  Reach& known = found_[instr].emplace(std::pair(leaf, d), Reach()).first->second;
-  known.granule = lower::common_reach(known.granule, reach.granule);
-  known.beyond = std::max(known.beyond, reach.beyond);
+  found_[instr].emplace(std::pair(leaf, d), Reach()).first->second.join(reach);
 }
 
 Reach Reaches::of(const Instr* instr, size_t leaf, int64_t d) const {
@@ -40,17 +43,13 @@ Reach Reaches::of_results(const Instr* instr, int symbol) const {
   if (found == found_.end()) return {};
   Reach most, along;
   bool is_there = false;
-  const auto join = [](Reach* to, const Reach& one) {
-    to->granule = lower::common_reach(to->granule, one.granule);
-    to->beyond = std::max(to->beyond, one.beyond);
-  };
   const std::vector<tensor::Shape> leaves = leaves_of(instr);
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
     for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
       is_there = is_there || (symbol >= 0 && classes_.symbol_of(instr, d, leaf) == symbol);
   for (const auto& [place, reach] : found->second) {
-    join(&most, reach);
-    if (classes_.symbol_of(instr, place.second, place.first) == symbol) join(&along, reach);
+    most.join(reach);
+    if (classes_.symbol_of(instr, place.second, place.first) == symbol) along.join(reach);
   }
   return is_there ? along : most;
 }
@@ -89,11 +88,9 @@ class Finder {
     const Instr* x = instr->operand(0);
     for (const hlo::DimLink& link : hlo::index_map(*instr, 0).links) {
       const int symbol = classes_.symbol_of(x, link.from);
-      if (link.kind != hlo::DimKind::window || symbol < 0 || !hlo::sees_behind(link.window))
-        continue;
-      const hlo::WindowDim& window = link.window;
-      const int64_t seen =
-          window.rhs_dilate * (window.size - 1) - window.pad_low - (window.stride - 1);
+      if (link.kind != hlo::DimKind::window || symbol < 0) continue;
+      const int64_t seen = hlo::seen_behind(link.window);
+      if (seen == 0) continue;
       const int64_t numbers =
           x->shape().dim(link.from) / symbols_[static_cast<size_t>(symbol)].bound;
       const int64_t beyond = (seen + numbers - 1) / numbers;

@@ -17,8 +17,10 @@ namespace heddle::compiler {
 struct Reach {
   int64_t granule = 1, beyond = 0;
   bool is_extent() const { return granule == 1 && beyond == 0; }
+  void join(const Reach& other);  // what both count on
 };
 
+// As hlo::DimClasses numbers them: a tuple inside of a tuple is one, and no array.
 std::vector<tensor::Shape> leaves_of(const hlo::Instr* instr);
 
 // By value, leaf and dimension, as far as is known. `classes` are those of the entry, with symbols.

@@ -16,8 +16,9 @@ bool keeps_share(const WindowDim& window) {
   return window.lhs_dilate == 1 && window.pad_low >= 0 && more >= 0 && more < window.stride;
 }
 
-bool sees_behind(const WindowDim& window) {
-  return window.rhs_dilate * (window.size - 1) - window.pad_low > window.stride - 1;
+int64_t seen_behind(const WindowDim& window) {
+  const int64_t seen = window.rhs_dilate * (window.size - 1) - window.pad_low - (window.stride - 1);
+  return std::max<int64_t>(seen, 0);
 }
 
 DimClasses::DimClasses(const Module& module, Made made) { look_at(*module.entry(), made); }

@@ -53,8 +53,8 @@ bool runs_up(const WindowDim& window, int64_t extent);
 // Whether windows give one element for each `window.stride` that there are, however many: padding
 // and size take nothing away at the ends. So n elements, a multiple of the stride, are n / stride.
 bool keeps_share(const WindowDim& window);
-// Whether the windows of a dimension with keeps_share see what stands behind its last element.
-bool sees_behind(const WindowDim& window);
+// How many elements behind the last one the windows of a dimension with keeps_share see; 0: none.
+int64_t seen_behind(const WindowDim& window);
 
 class DimClasses {
  public:

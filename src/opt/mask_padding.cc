@@ -223,7 +223,7 @@ class Masker {
     for (const hlo::DimLink& link : hlo::index_map(*instr, 0).links) {
       const Instr* x = instr->operand(0);
       if (link.kind != hlo::DimKind::window || symbol_of(x, link.from) < 0 ||
-          !hlo::keeps_share(link.window) || !hlo::sees_behind(link.window))
+          !hlo::keeps_share(link.window) || hlo::seen_behind(link.window) == 0)
         continue;
       const std::optional<Opcode> combiner =
           is_sum ? Opcode::add : hlo::combiner_of(*instr->called().at(0));
