@@ -84,8 +84,8 @@ TEST(GuessedCounts, ARunOfMoreIsOfALargerProgram) {
 // A run that is made again would draw again: where a state is kept, the count is decided.
 TEST(GuessedCounts, NotWhereAStateIsKept) {
   import::testing::Model model = repeated();
-  model.nodes.push_back(node("RandomUniformLike", {"y"}, {"drawn"}));
-  model.typed_outputs.push_back(value("drawn", kFloat, {"k"}));
+  model.nodes.push_back(node("RandomUniform", {}, {"drawn"}, {attr("shape", Ints{3})}));
+  model.typed_outputs.push_back(value("drawn", kFloat, {"3"}));
   Session session(model, {}, true);
   ASSERT_EQ(session.error(), "");
   for (const int64_t most : {1, 2, 3}) {
