@@ -26,6 +26,9 @@ using target::Target;
 
 // A round of a row: its loops are entered and left.
 constexpr double kRoundCycles = 6;
+// Until a masked store has reached the first cache: a masked load of neighbouring bytes waits for
+// it (128 sums of three numbers: 13 cycles each on Zen 4).
+constexpr double kStoreWaitCycles = 13;
 // Of a GPU: addresses of a square's lines in memory and in scratch.
 constexpr int kTurnRegisters = 12;
 
@@ -126,6 +129,7 @@ class Evaluation {
       if (gpu_ && form.lane_digit >= 0 && form.lane_digit < std::ssize(place.need))
         form.strip = place.need[static_cast<size_t>(form.lane_digit)].extent;
       double cycles = body_cycles(stage, form, target_);
+      cycles += store_waits(row.joined[m], form.lane_digit) * kStoreWaitCycles;
       if (row.winograd()) cycles *= 16.0 / 36;
       if (row.gemm() && m == 0) cycles /= rate_of(*row.gemm());
       // Lanes meet at the end of a round.
@@ -144,6 +148,18 @@ class Evaluation {
     registers += std::max(sums, sums * row.width) + ahead;
     work->cycles += rounds * kRoundCycles * warps_of_task();
     row_registers_.push_back(registers + (gpu_ ? 16 : 0));
+  }
+
+  // How often an accumulator in memory that fills no vector is read right after the store of its
+  // neighbour.
+  double store_waits(stage::StageId id, int lane_digit) const {
+    const Stage& stage = placed_.graph.stage(id);
+    if (gpu_ || lane_digit < 0 || lane_digit >= static_cast<int>(stage.out.size()) ||
+        stage.out[static_cast<size_t>(lane_digit)].extent >= lanes_ ||
+        !stage::is_swept(placed_, id.index()))
+      return 0;
+    return static_cast<double>(stage.points()) /
+           static_cast<double>(stage.out[static_cast<size_t>(lane_digit)].extent);
   }
 
   // The most of the rows of a group, with what is held in registers around them.

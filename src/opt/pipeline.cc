@@ -64,7 +64,8 @@ std::string pipeline_for(Level level, target::DeviceKind kind, const std::string
   // online_softmax at the end: products and softmax stand there in one form.
   // fourier_products before all that looks at products: its are products, too.
   return start +
-         "fourier_products,{algebraic,cse,dce}*,fold_scale_into_weights,merge_convolutions," +
+         "fourier_products,short_powers,{algebraic,cse,dce}*,fold_scale_into_weights,merge_"
+         "convolutions," +
          (kind == target::DeviceKind::gpu ? "split_cumulative," : "") +
          "choose_layout,split_input_dilation,convolution_to_dot," +
          simplify(

@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "schedule/lane_digit.h"
 #include "schedule/phases.h"
 #include "stage/correspond.h"
 #include "tensor/type.h"

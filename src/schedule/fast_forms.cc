@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/lane_digit.h"
 #include "schedule/phases.h"
 
 namespace heddle::schedule {

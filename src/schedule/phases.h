@@ -63,15 +63,7 @@ struct Cascade {
 };
 Cascade cascade(const StageGraph& graph, const target::Target& target);
 
-// How well lanes along `digit` suit the loads: contiguous ones count for it, strided ones against.
-int contiguity(const Stage& stage, int digit);
-// The first digit that suits them best; -1: none does.
-int contiguous_digit(const Stage& stage);
-
 // Too few tasks for what a fusion with reductions has to do.
 bool has_few_tasks(const PlacedFusion& placed, const target::Target& target);
-
-// The stage is accumulated from one iteration to the next of a serial loop around its row.
-bool is_swept(const PlacedFusion& placed, size_t stage);
 
 }  // namespace heddle::schedule

@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "cost/few_tasks.h"
+#include "schedule/lane_digit.h"
 #include "schedule/phases.h"
 #include "schedule/strategy.h"
 #include "schedule/task_loops.h"
 #include "stage/correspond.h"
-#include "stage/node_digits.h"
 
 namespace heddle::schedule {
 
@@ -116,18 +116,17 @@ class PhasePlacer {
     for (int d = 0; d < static_cast<int>(extents.size()); ++d)
       if (extents[static_cast<size_t>(d)] > 1) digits.push_back(d);
     if (digits.empty()) return own;
-    int lane = digits.back(), best = INT32_MIN;
+    std::vector<int> candidates;
     for (int d : digits) {
       // What is swept has its accumulators in memory: neighbours are neighbours in its value.
       if (accumulates && d >= out) continue;
       if (combines_in_lanes(id) && d < out) continue;
-      const int fills = extents[static_cast<size_t>(d)] >= lanes_ ? 1 : 0;
-      const int score = from.is_reduction() ? 2 * contiguity(from, d) + fills
-                                            : (extents[static_cast<size_t>(d)] >= 4 ? d : d - 64);
-      if (score < best) continue;
-      best = score;
-      lane = d;
+      candidates.push_back(d);
     }
+    if (candidates.empty()) candidates.push_back(digits.back());
+    const bool fixed = accumulates || combines_in_lanes(id);
+    const int lane = fixed ? natural_lane_digit(from, extents, candidates, lanes_)
+                           : lane_digit(from, extents, candidates, lanes_);
     for (int d : digits)
       if (d != lane) own.push_back({LoopKind::serial, {d}, 1});
     const bool unrolls = from.is_reduction() && !accumulates &&
@@ -351,48 +350,6 @@ PlacedFusion place_cut(CutGraph cut, const target::Target& target, Heads heads) 
   return PhasePlacer(std::move(cut), target, heads).run();
 }
 
-// Against a load whose every lane has a place of its own: more than the places themselves, which
-// are loads along the digit, count for it.
-constexpr int kGathered = 4;
-
-int contiguity(const Stage& stage, int digit) {
-  const stage::NodeDigits nodes = stage::node_digits(stage);
-  const auto used_by = [&](const std::vector<Expr>& coordinates) {
-    return std::any_of(coordinates.begin(), coordinates.end(),
-                       [&](const Expr& x) { return x.uses(digit); });
-  };
-  const auto moved_by = [&](const std::vector<Expr>& coordinates) {
-    return std::any_of(coordinates.begin(), coordinates.end(),
-                       [&](const Expr& x) { return stage::moves_unseen(x, digit, nodes); });
-  };
-  int score = 0;
-  for (const Load& load : stage.loads) {
-    if (moved_by(load.coordinates)) {
-      score -= kGathered;
-      continue;
-    }
-    const Expr& last = load.coordinates.empty() ? Expr(0) : load.coordinates.back();
-    if (!used_by(load.coordinates)) continue;
-    bool others = false;
-    for (size_t i = 0; i + 1 < load.coordinates.size(); ++i)
-      others |= load.coordinates[i].uses(digit);
-    Expr rest = last - Expr::digit(digit) * last.factor_of(digit);
-    score += last.factor_of(digit) == 1 && !others && !rest.uses(digit) ? 2 : -1;
-  }
-  return score;
-}
-
-int contiguous_digit(const Stage& stage) {
-  int best = 0, result = -1;
-  for (int d = 0; d < static_cast<int>(stage.extents().size()); ++d) {
-    const int score = contiguity(stage, d);
-    if (score <= best) continue;
-    best = score;
-    result = d;
-  }
-  return result;
-}
-
 bool phases_applies(const Problem& problem, const PlacedFusion& best) {
   return may_be_rows(problem) && (!best.decision || problem.leaves_idle) &&
          problem.has(hlo::StageKind::reduce);
@@ -420,18 +377,6 @@ bool has_few_tasks(const PlacedFusion& placed, const target::Target& target) {
     reduces |= stage.is_reduction();
   }
   return reduces && placed.graph.stages.size() > 1 && cost::leaves_cores_idle(tasks, elems, target);
-}
-
-bool is_swept(const PlacedFusion& placed, size_t stage) {
-  const Stage& from = placed.graph.stages[stage];
-  for (int number : placed.placement.stages[stage].path) {
-    const Loop& loop = std::get<Loop>(placed.schedule.nodes[static_cast<size_t>(number)]);
-    if (loop.kind != LoopKind::serial) continue;
-    for (const Drive& drive : loop.drives)
-      if (drive.stage.index() == stage && drive.digit >= static_cast<int>(from.out.size()))
-        return true;
-  }
-  return false;
 }
 
 }  // namespace heddle::schedule

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "schedule/lane_digit.h"
 #include "schedule/phases.h"
 #include "schedule/task_loops.h"
 #include "schedule/turn.h"
@@ -153,6 +154,7 @@ class RowPlacer {
     int lane_digit = static_cast<int>(anchor.out.size()) - 1;
     if (anchor.is_reduction()) {
       lane_digit = contiguous_digit(anchor);
+      if (lane_digit >= 0) lane_digit = filling_digit(anchor, anchor.extents(), lane_digit);
       if (lane_digit < 0 || lane_digit >= static_cast<int>(anchor.out.size())) return;
       if (result_.graph.stages.size() > 1) return;
     }
@@ -270,30 +272,15 @@ class RowPlacer {
     if (digits.empty()) return own;
     if (window_loops(stage, extents, &own, kind) || turned_loops(stage, extents, &own, kind))
       return own;
-    int lane_digit = digits.back();
-    if (stage.is_reduction()) {
-      int best = INT32_MIN;
-      for (int d : digits) {
-        // Of two that are as good, the one that fills the lanes: a window moves along both.
-        int score = 2 * contiguity(stage, d) + (extents[d] >= lanes_ ? 1 : 0);
-        if (score < best) continue;
-        best = score;
-        lane_digit = d;
-      }
-    } else if (extents[lane_digit] < 4) {
-      for (int d : digits)
-        if (extents[d] >= 4 * extents[lane_digit]) lane_digit = d;
-    }
+    const int lane = lane_digit(stage, extents, digits, lanes_);
     for (int d : digits)
-      if (d != lane_digit && d != stage.scan) own.push_back({LoopKind::serial, {d}, 1});
-    if (stage.scan >= 0 && stage.scan != lane_digit)
-      own.push_back({LoopKind::serial, {stage.scan}, 1});
+      if (d != lane && d != stage.scan) own.push_back({LoopKind::serial, {d}, 1});
+    if (stage.scan >= 0 && stage.scan != lane) own.push_back({LoopKind::serial, {stage.scan}, 1});
     bool accumulates = stage.is_reduction();
-    int unroll = accumulates && extents[lane_digit] >= 4 * lanes_ ? 4 : 1;
+    int unroll = accumulates && extents[lane] >= 4 * lanes_ ? 4 : 1;
     // Short, but summed up over and over: one chain of sums would wait for itself.
-    if (accumulates && unroll == 1 && own.size() > 1 && extents[lane_digit] == 2 * lanes_)
-      unroll = 2;
-    own.push_back({LoopKind::vector, {lane_digit}, int64_t{lanes_} * unroll});
+    if (accumulates && unroll == 1 && own.size() > 1 && extents[lane] == 2 * lanes_) unroll = 2;
+    own.push_back({LoopKind::vector, {lane}, int64_t{lanes_} * unroll});
     return own;
   }
 

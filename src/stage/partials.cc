@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "hlo/combiner.h"
+
 namespace heddle::stage {
 
 using index::Expr;
@@ -170,14 +172,14 @@ Stage partial_sum(Stage stage, int digit, const Strips& strips, Type type, uint6
 
 bool starts_neutral(const Stage& stage) {
   const hlo::Instr* init = stage.instr->operand(stage.values.size());
-  const hlo::Instr* root = stage.combine->root();
-  if (stage.values.size() != 1 || !init->is(hlo::Opcode::constant) || root->operands().size() != 2)
-    return false;
+  if (stage.values.size() != 1 || !init->is(hlo::Opcode::constant)) return false;
+  // One operator on the two elements: a sum of squares by its combine is no sum of its parts.
+  const std::optional<hlo::Opcode> combiner = hlo::combiner_of(*stage.combine);
   const double value = init->literal().get_f64(0);
-  return (root->is(hlo::Opcode::add) && value == 0) ||
-         (root->is(hlo::Opcode::multiply) && value == 1) ||
-         (root->is(hlo::Opcode::maximum) && value == -INFINITY) ||
-         (root->is(hlo::Opcode::minimum) && value == INFINITY);
+  return (combiner == hlo::Opcode::add && value == 0) ||
+         (combiner == hlo::Opcode::multiply && value == 1) ||
+         (combiner == hlo::Opcode::maximum && value == -INFINITY) ||
+         (combiner == hlo::Opcode::minimum && value == INFINITY);
 }
 
 }  // namespace heddle::stage

@@ -26,6 +26,18 @@ int64_t extent_in_task(const PlacedFusion& placed, StageId stage, int digit) {
   return extent;
 }
 
+bool is_swept(const PlacedFusion& placed, size_t stage) {
+  const Stage& from = placed.graph.stages[stage];
+  for (int number : placed.placement.stages[stage].path) {
+    const Loop& loop = std::get<Loop>(placed.schedule.nodes[static_cast<size_t>(number)]);
+    if (loop.kind != LoopKind::serial) continue;
+    for (const Drive& drive : loop.drives)
+      if (drive.stage.index() == stage && drive.digit >= static_cast<int>(from.out.size()))
+        return true;
+  }
+  return false;
+}
+
 bool is_gemm(const PlacedFusion& placed) {
   const Row* row = first_row(placed);
   return row && row->gemm();

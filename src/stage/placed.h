@@ -28,6 +28,9 @@ struct PlacedFusion {
 
 // Of a digit of a stage (its out digits, then its red digits), in one task.
 int64_t extent_in_task(const PlacedFusion& placed, StageId stage, int digit);
+// The stage is accumulated from one iteration to the next of a serial loop around its row: on CPUs
+// its accumulators lie in memory.
+bool is_swept(const PlacedFusion& placed, size_t stage);
 // Placed, by the GEMM family.
 bool is_gemm(const PlacedFusion& placed);
 // Several products in a row, or a product and rows (chain.h); is_gemm() too.

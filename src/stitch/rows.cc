@@ -27,7 +27,7 @@ void RowEmitter::find_members() {
       member.digits.push_back(substitute(placed.need[d].offset, loops, s_.scope_extents_));
       member.extents.push_back(placed.need[d].extent);
     }
-    member.swept = schedule::is_swept(s_.placed_, id.index());
+    member.swept = stage::is_swept(s_.placed_, id.index());
     for (size_t r = 0; r < stage.red.size(); ++r) {
       Expr from(0);
       int64_t extent = stage.red[r].extent;

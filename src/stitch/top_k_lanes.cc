@@ -4,7 +4,7 @@
 // elements are inserted once more one by one, which keeps the first of equals in front.
 #include <bit>
 
-#include "schedule/phases.h"
+#include "schedule/lane_digit.h"
 #include "stitch/top_k_list.h"
 
 namespace heddle::stitch {
