@@ -29,7 +29,7 @@ std::vector<int> corresponding_digits(const StageGraph& graph, size_t anchor, in
       }
     }
   }
-  // Outputs that nothing joins but that have the anchor's very box.
+  // Outputs that no read connects to the anchor, but that have the same digits.
   for (size_t i = 0; i < graph.stages.size(); ++i)
     if (result[i] < 0 && graph.stages[i].out == graph.stages[anchor].out) result[i] = digit;
   return result;
