@@ -5,6 +5,7 @@
 //
 //   ns = call + sum over phases of overlapped(compute, moved), where
 //   compute = waves * vector cycles of a task * spills, waves = ceil(tasks / workers)
+//
 // Products and convolutions of a family use its time model (cost/chain_cost.h).
 #pragma once
 

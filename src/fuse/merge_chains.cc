@@ -235,7 +235,7 @@ class ChainMerger : public GroupMerger {
 
   const bool any_;
   std::unordered_map<Group*, Edge> edges_;  // by the group that reads
-  std::vector<Group*> followers_;           // those groups
+  std::vector<Group*> followers_;           // keys of edges_, in order
   std::unordered_set<Group*> next_;         // groups that have a follower
   std::unordered_map<Group*, Group*> moved_;
   std::unordered_map<Group*, std::optional<double>> alone_;

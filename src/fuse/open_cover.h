@@ -44,8 +44,7 @@ struct OpenCover {
   // The groups that read it, each once. `others`: an instruction without a group reads it, or the
   // caller.
   std::vector<Group*> readers(const Instr* instr, bool* others) const;
-  std::vector<Instr*> in_order(
-      std::vector<Instr*> instrs) const;  // the computation's order, each once
+  std::vector<Instr*> in_order(std::vector<Instr*> instrs) const;  // the computation's, each once
   void refuse(const Instr* producer, const Instr* consumer, const Decision& decision);
   // The groups that become kernels, with their members in order.
   std::vector<Group*> kernels();
