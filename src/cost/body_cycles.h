@@ -8,7 +8,7 @@ namespace heddle::cost {
 
 struct BodyForm {
   int lane_digit = -1;   // the digit of the lanes (a warp's threads); -1: one element at a time
-  double recompute = 1;  // evaluations over the stage's own volume
+  double recompute = 1;  // evaluations divided by the stage's volume
   int lanes = 0;         // 0: as many as the target has for the widest type
   bool stored = false;   // its values go to memory or scratch
   int width = 1;         // on a GPU: elements per access of a lane

@@ -39,7 +39,7 @@ double step_time(const stage::GemmShape& shape, const stage::Gemm& record,
          flops_per_ns(record, shape.type, target);
 }
 
-// Tiles of one product, on one core.
+// The time of all tiles of one product, on one core.
 double tiles_ns(const stage::Link& link, const stage::Gemm& record, const stage::StageGraph& graph,
                 const target::Target& target) {
   const stage::GemmShape& shape = link.shape;
@@ -84,7 +84,7 @@ double copies_ns(const stage::Link& link, const stage::Gemm& gemm, double blocks
          target.lanes(tensor::Type::f32) / target.clock_ghz;
 }
 
-// The last round of tasks leaves cores idle.
+// The factor by which the last round of tasks leaves cores idle.
 double idle_factor(double tasks, const target::Target& target) {
   const double cores = std::max(target.cores, 1);
   return std::ceil(tasks / cores) * cores / tasks;

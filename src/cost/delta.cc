@@ -59,7 +59,7 @@ double DeltaEvaluator::array_ns(double bytes) const {
   return transfer_ns(Transition::memory_reg, bytes, core_count(target_), target_);
 }
 
-// Part of a multiprocessor's threads that can be resident; 1 on a CPU.
+// The part of a multiprocessor's threads that can be resident; 1 on a CPU.
 double DeltaEvaluator::occupancy(const Work& work) const {
   if (target_.kind == DeviceKind::cpu || target_.threads_per_multiprocessor < 1) return 1;
   constexpr double kBlock = 256;

@@ -52,7 +52,7 @@ double fetching_ahead(const stage::Gemm& gemm, int64_t rows, const target::Targe
       std::max({height * nv / std::max(1, target.fma_per_cycle), 4.0, (height + nv) / 2});
   const double lines = static_cast<double>((int64_t{gemm.nv} * gemm.ku + tiles - 1) / tiles);
   const double memory = std::max(target.memory_bandwidth_bytes_per_ns, 4.0) /
-                        std::max(target.clock_ghz, 0.5);  // bytes a cycle
+                        std::max(target.clock_ghz, 0.5);  // bytes per cycle
   const double share = lines * 64 / memory / (cycles * gemm.ku);
   return std::pow(1 + std::pow(share, 4), 0.25);
 }
@@ -75,7 +75,7 @@ double panel_cycles(const stage::Gemm& gemm, const stage::GemmShape& shape, doub
       0.75 * static_cast<double>(first / std::max(kLine, std::gcd(row_bytes, kSpan)));
   constexpr double kLatency = 4;  // of a sum, in cycles
   auto tile = [&](double rows) {
-    // Near one of these bounds the others count a little, too.
+    // Close to one of these bounds, the others count a little, too.
     const double sums =
         std::max(rows * vectors / std::max(1, target.fma_per_cycle), (rows + vectors) / 2);
     double cycles = std::pow(std::pow(sums, 4) + std::pow(kLatency, 4) + std::pow(stream, 4), 0.25);

@@ -54,7 +54,7 @@ class Evaluation {
     double tasks = 0;
     double bytes = 0, scratch_bytes = 0;
     std::vector<double> reads, writes;  // bytes of each array
-    std::vector<TaskRow> rows;          // of a GPU
+    std::vector<TaskRow> rows;          // on a GPU
     int lanes = 1;
   };
   struct PhaseWork : GroupWork {  // of all groups together
@@ -271,7 +271,7 @@ class Evaluation {
     return std::max(waited, overlapped_ns(phase->compute_ns, phase->moved_ns));
   }
 
-  // Multiprocessors that have blocks.
+  // The number of multiprocessors that have blocks.
   static int busy_cores(const GroupWork& group, int cores) {
     const double blocks = std::ceil(std::max(1.0, group.tasks) * group.lanes / 128);
     return static_cast<int>(std::min<double>(cores, blocks));
@@ -316,7 +316,7 @@ class Evaluation {
 
   // Formula 1: waves of resident warps, each as long as its warps' instructions take.
   double warp_cycles(const PhaseWork& work, PhaseLatency* phase) {
-    constexpr double kBlock = 256;  // of tasks that are a warp each
+    constexpr double kBlock = 256;  // for tasks of one warp each
     const double block = std::max<double>(work.lanes, kBlock);
     const double warps_of_block = block / target_.warp_size;
     double blocks = target_.threads_per_multiprocessor / block;
@@ -372,7 +372,7 @@ Latency of_template(const PlacedFusion& placed, const Target& target) {
     result.bytes += static_cast<double>(input.shape.bytes());
   for (const stage::Output& output : placed.graph.outputs) {
     result.bytes += static_cast<double>(placed.graph.stored_bytes(output));
-    if (output.array >= 0)  // it is not read
+    if (output.array >= 0)  // updated in place, not read
       result.bytes -=
           static_cast<double>(placed.graph.inputs[static_cast<size_t>(output.array)].shape.bytes());
   }

@@ -18,7 +18,7 @@
 namespace heddle::cost {
 
 struct PhaseLatency {
-  double tasks = 1, waves = 1;  // of a GPU: waves of warps
+  double tasks = 1, waves = 1;  // on a GPU: waves of warps
   double compute_ns = 0, moved_ns = 0, ns = 0;
   double bytes = 0;  // between the phase and memory
 };

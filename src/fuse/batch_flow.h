@@ -1,4 +1,4 @@
-// Private to fuse: where the rows of a batch are in every value of a loop's step.
+// Private to fuse: finds where the rows of a batch are in every value of a loop's step.
 #pragma once
 
 #include <optional>

@@ -78,7 +78,7 @@ class CoverSearch {
   void pass(int v, Plan* plan) const {
     if (owner(*plan, v) < 0) plan->hope -= share_[static_cast<size_t>(v)];
     std::erase_if(plan->open, [&](const Open& open) { return open.last <= v; });
-    // No pattern from here on spans so far back.
+    // No later pattern reaches back that far.
     if (v >= kSpan) owner(plan, v - kSpan) = -1;
   }
 

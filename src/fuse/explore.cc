@@ -170,7 +170,7 @@ class Choice {
 
   struct Part {
     Members own;     // vertices that it computes
-    int region = 0;  // a vertex of it
+    int region = 0;  // one of its vertices
     double ns = 0;   // by the latency evaluator
     double price = 0;
     Group* group = nullptr;  // basic
@@ -307,7 +307,7 @@ int64_t movable_count(const Graph& graph) {
                        [](const Vertex& vertex) { return vertex.can_fuse; });
 }
 
-// One search: the covers of the basic fusion and of the patterns are priced, the best is refined.
+// One search: prices the covers of the basic fusion and of the patterns, and refines the best.
 class Exploration {
  public:
   // Precondition: `space` has an order, and something to search.

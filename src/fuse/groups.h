@@ -23,7 +23,7 @@ struct Group {
   std::vector<Instr*> members;              // in the computation's order
   bool has_dot = false;                     // or a convolution
   bool has_gemm = false;                    // its dot has a template
-  bool once = false;                        // depends on constants alone
+  bool once = false;                        // depends on constants alone: run at load time
   std::unordered_set<const Instr*> copies;  // members that are computed again here
   int kernel = -1;                          // GroupOrder
 };
@@ -36,7 +36,8 @@ bool is_product(const Instr* instr);  // a dot or a convolution
 // one body.
 size_t weight(const Group& group);
 
-// A reshape between dense arrays is no work at all: it stays a view unless it joined something.
+// Whether the group is a single reshape, bitcast or copy, which is no work: it stays a view unless
+// it joined something.
 bool is_view(const Group& group);
 
 // The value of which `output` is a reshape, with the same elements in the same order, if it is one

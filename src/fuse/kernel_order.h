@@ -52,7 +52,8 @@ class KernelOrder {
   std::vector<int> kernel_;                // by vertex
   std::vector<std::vector<int>> members_;  // by kernel; empty: joined another one
   std::vector<int> place_;                 // by kernel
-  // Scratch of reach(): which search saw a kernel last. So not even reading is thread-safe.
+  // Working memory of reach(): the last search that saw a kernel. So not even reading is
+  // thread-safe.
   mutable std::vector<int> seen_;
   mutable int search_ = 0;
 };

@@ -294,7 +294,7 @@ class LoopFormer {
 
   // --- Forming it. ---
 
-  // Leaf i of the initial state, as a value of the computation around the loop.
+  // Leaf i of the initial state, as a value outside the loop.
   Instr* outside(int64_t i) {
     Instr* init = loop_->operand(0);
     if (init->is(Opcode::tuple)) return init->operand(static_cast<size_t>(i));

@@ -154,7 +154,7 @@ class ChainMerger : public GroupMerger {
     auto [known, fresh] = alone_.emplace(group, std::nullopt);
     if (!fresh) return known->second;
     const stage::PlacedFusion placed = place({group});
-    // One element summed up is no product.
+    // A contraction over one element is no product.
     const bool product =
         std::any_of(placed.graph.stages.begin(), placed.graph.stages.end(), schedule::is_product);
     if (placed.decision && (stage::is_gemm(placed) || !product))

@@ -19,7 +19,7 @@ constexpr size_t kMostMembers = 128;   // of a kernel
 constexpr size_t kMostNeighbours = 8;  // that are tried for one group
 // Readers of one array that are considered: each of them considers the others.
 constexpr size_t kMostReaders = 512;
-constexpr int64_t kLeastBytes = 4096;  // of what two groups share
+constexpr int64_t kLeastBytes = 4096;  // shared by two groups
 // A group of kLarge members or more that kMostRefusals others in a row could not join is full: it
 // would take the places of neighbours that can, and placing it takes long.
 constexpr size_t kLarge = 32;

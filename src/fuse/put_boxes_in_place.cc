@@ -110,7 +110,7 @@ class BoxFusion {
     return copy_of(made->inside(), made->fusion, &copies);
   }
 
-  // `box` through the views that lead to `around`.
+  // The value of `around` inside, through the views that lead from `box` to it.
   Instr* viewed(const Instr* around, Instr* box) {
     if (!is_view(around)) return box;
     Instr* inner = viewed(around->operand(0), box);

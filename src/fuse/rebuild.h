@@ -21,7 +21,7 @@ struct GroupCover {
 Decision rebuild(const Covered& covered, const GroupCover& cover);
 
 // The same with the first of the covers that has an order; if none has, with a kernel for every
-// operator. Refusals say which had none.
+// operator. Refusals name the covers without an order.
 void rebuild_first(const Covered& covered, const std::vector<const GroupCover*>& covers,
                    std::vector<Refusal>* refusals);
 

@@ -1,4 +1,4 @@
-// Edges that stayed between two kernels, and why.
+// Edges that were not fused, and why.
 #pragma once
 
 #include <string>

@@ -9,12 +9,12 @@ namespace heddle::fuse {
 // counts; `delta`: without a schedule (cost/delta.h); `latency`: from a schedule (cost/latency.h).
 enum class Pricing { calls, delta, latency };
 
-// The defaults are the published ones. The others are there to be measured.
+// The defaults are the published values; others are for measurements.
 struct SearchOptions {
   bool search = true;     // else the basic fusion stays
   int top = 3;            // patterns kept for a vertex
   int beam = 3;           // plans kept while a cover is made
-  int most_members = 48;  // of a pattern that is searched; what is offered may be larger
+  int most_members = 48;  // of a pattern that is searched; offered ones may be larger
   bool remote = true;  // groups without an edge between them may be packed (never on a CPU: tables
                        // and composites do it, with separate loops)
   Pricing patterns = Pricing::delta;  // of patterns, while they are made

@@ -1,4 +1,4 @@
-// Private to fuse: a computation as the graph that the explorer searches.
+// Private to fuse: a computation as the graph in which the explorer searches.
 #pragma once
 
 #include <unordered_map>

@@ -1,4 +1,4 @@
-// Private to fuse: where a search for a better cover can pay for itself.
+// Private to fuse: tells where a search for a better cover can pay for itself.
 #pragma once
 
 #include <functional>

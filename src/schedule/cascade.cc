@@ -23,7 +23,7 @@ namespace {
 // A sum over exp(element - its row's maximum).
 struct Pair {
   size_t maximum = 0, sum = 0;  // stages
-  size_t load = 0;              // of the maximum, in the sum
+  size_t load = 0;              // the sum's load of the maximum
 };
 
 bool combines_by(const Stage& stage, hlo::Opcode opcode) {
@@ -202,7 +202,7 @@ class Striper {
     order_nodes(&part);
     const StageId weight = push(std::move(part));
     result_.striped.insert(result_.striped.end(), {top, weight});
-    // All strips together.
+    // Combines all strips.
     Stage all = combining(maximum, Type::f32, {"p", strips.parts});
     all.loads[0].source.stage = top;
     moved_[pair.maximum] = push(std::move(all));

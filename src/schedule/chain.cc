@@ -335,7 +335,7 @@ std::vector<Gemm> choose_chain(const Chain& chain, const StageGraph& graph,
   if (!lines) block = std::min<int64_t>(block, 256);
   int64_t batch = 1;
   for (int d : shape.batch) batch *= stage.out[static_cast<size_t>(d)].extent;
-  // Every core has several blocks where there are enough rows.
+  // Every core gets several blocks if there are enough rows.
   block = std::min(block, extent * batch / (4 * std::max(target.cores, 1)));
   if (copies && block > 0 && block < extent) {  // as few blocks as possible, of equal size
     const int64_t blocks = (extent + block - 1) / block;

@@ -16,7 +16,7 @@
 namespace heddle::schedule {
 
 bool is_product(const Stage& stage);
-// At least two products of the GEMM family.
+// Whether there are at least two products.
 bool has_chain(const StageGraph& graph);
 // Whether there is one product, with stages before it or reductions after it.
 bool may_have_rows(const StageGraph& graph);

@@ -216,7 +216,7 @@ void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const targe
 }
 
 // Lines and rows of a task: its part of A stays in the second cache, and every core of the target
-// has at least four tasks where the tiles suffice.
+// has at least four tasks if there are enough tiles.
 void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                    const target::Target& target, Gemm* gemm) {
   int64_t batch = 1, a_batch = 1, groups = 1;
@@ -224,7 +224,7 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
   for (int d : shape.batch) {
     const int64_t extent = stage.out[static_cast<size_t>(d)].extent;
     batch *= extent;
-    // All groups of a line are done before the next block of lines.
+    // All groups of a line are computed before the next block of lines.
     if (is_group(shape, stage, d))
       groups *= extent;
     else if (xa.uses(d))

@@ -25,11 +25,11 @@ struct GemmShapeOrNot {
 };
 // `rounded`: B is converted to fewer bits, which copying it into words can do (load_type()).
 GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot, bool rounded = false);
-// A conversion of a load to a float type of fewer bits.
+// Whether the node converts a load to a float type of fewer bits.
 bool is_rounding(const Stage& stage, const Node& node);
 // Whether a batch digit numbers groups of features of a convolution, which are adjacent in memory.
 bool is_group(const GemmShape& shape, const Stage& stage, int digit);
-// The innermost batch digit that A alone has, so that its elements may share a copy of B; -1: none.
+// The innermost batch digit that only A has, so that its elements may share a copy of B; -1: none.
 int shared_batch(const GemmShape& shape, const Stage& stage);
 // Whether this record can cut the shape's K: B is in panels, and blocks are whole elements of the
 // outermost digit of K (for a convolution: lines of the window, which move with the image's lines).
@@ -38,7 +38,8 @@ bool can_cut_k(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 // k, and k is deep or read in words of `word` elements: a copy that is contiguous along k may then
 // pay. Otherwise 0.
 int64_t uses_across(const StageGraph& graph, int64_t word);
-// Code `gemm-family`: false where a matched shape would make too much code (gemm_axis.h).
+// No, with code `gemm-family`: the record's panels, words, blocks of K or shared copies do not suit
+// the shape, or there would be too much code (gemm_axis.h).
 Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 
 // The instruction for operands of types a and b: the first of mma.def that accumulates in `sums`,
@@ -54,8 +55,8 @@ const kernel::MmaDescriptor* choose_product(GemmShape* shape, const Stage& stage
                                             const target::Target& target);
 
 // The operands of a sum of products, by loads: multiply(A, B) with nothing else in the body, B a
-// load, A a load or zero outside its guards, either converted to the product's type where it has
-// another. `rounded`: B was converted to fewer bits before.
+// load, A a load or zero outside its guards, both converted to the product's type if they have
+// another one. `rounded`: B was converted to fewer bits before.
 struct Sides {
   int a = -1, b = -1;
 };
@@ -77,7 +78,7 @@ target::Target without_flushing(target::Target target);
 // already packed, among those of `nv` vectors (0: any).
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
                  int nv = 0, Type sums = Type::f32);
-// The same for any shape that match_gemm() gives; a_bytes: of the whole of A.
+// The same for any shape that match_gemm() returns; `a_bytes`: the size of all of A.
 Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                  const target::Target& target,
                  const kernel::MmaDescriptor* mma = kernel::plain_mma());

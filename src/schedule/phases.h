@@ -15,7 +15,7 @@ namespace heddle::schedule {
 // A stage in the cut graph. The graph has every stage once for each group that computes it.
 struct Cut {
   enum class Kind : uint8_t {
-    along,    // has the dimension among its out digits: one strip a task
+    along,    // has the dimension among its out digits: one strip per task
     partial,  // reduces a strip of it: out digit 0 is the task
     whole,    // does not have the dimension
   };
@@ -66,7 +66,7 @@ Cascade cascade(const StageGraph& graph, const target::Target& target);
 
 // How well lanes along `digit` suit the loads: contiguous ones count for it, strided ones against.
 int contiguity(const Stage& stage, int digit);
-// The first digit that suits them best; -1: none does.
+// The first digit with the best contiguity(); -1: none is positive.
 int contiguous_digit(const Stage& stage);
 
 // Whether a fusion with reductions has too few tasks for its work.

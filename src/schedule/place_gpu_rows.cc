@@ -153,7 +153,7 @@ class TaskCutter {
   const target::Target& view_;
   std::vector<size_t> stages_;             // of the group
   std::set<std::pair<int, int>> squares_;  // stages and digits that are cut in whole squares
-  std::set<std::pair<int, int>> taken_;    // stages and digits that tasks or lanes go along
+  std::set<std::pair<int, int>> taken_;    // stages and digits that tasks or lanes run along
   int64_t tasks_ = 1;
   int anchor_ = -1;
 };
@@ -304,7 +304,7 @@ class GpuRows {
     return points < without_threads(best_.schedule).count_tasks() * kShortTask;
   }
 
-  // Sums of exponentials of long rows, which are then read from memory once.
+  // Sums of exponentials of long rows in strips: rows are read from memory once.
   void consider_cascade(const StageGraph& graph) {
     for (int lanes : lane_counts(graph)) {
       const target::Target view = view_of_threads(target_, lanes);
@@ -366,7 +366,7 @@ class GpuRows {
               LoopKind::thread);
     placed.schedule.target = target_.name;
     const cost::Latency cost = cost::latency(placed, target_);
-    // The more warps there are, the less it matters what else they wait for.
+    // With more warps, other waits matter less.
     double threads = 0;
     for (const cost::PhaseLatency& phase : cost.phases)
       threads = std::max(threads, phase.tasks * lanes);

@@ -236,7 +236,7 @@ double weight_bytes(const GemmShape& shape, int lanes) {
                              tensor::type_bytes(shape.type));
 }
 
-// The last round of tasks leaves cores idle.
+// The factor by which the last round of tasks leaves cores idle.
 double idle_factor(int64_t tasks, const target::Target& target) {
   const int64_t cores = std::max(target.cores, 1);
   return static_cast<double>((tasks + cores - 1) / cores * cores) / static_cast<double>(tasks);
@@ -444,7 +444,8 @@ PooledTime pooled_time(const PlacedFusion& placed, const target::Target& target)
                             strips * batch * panels(strip.width));
   result.apart_ns = time(shape.y_extent, blocks * batch,
                          blocks * batch * panels(int64_t{alone.nv} * alone.lanes));
-  // The convolution's result is written, unless it is anyway, and read again by another kernel.
+  // The convolution's result is written (unless it is an output anyway), and read again by another
+  // kernel.
   const double between =
       static_cast<double>(conv.out_elems() * tensor::type_bytes(conv.values[0].type));
   result.apart_ns += (pooled.keeps ? 1 : 2) * cost::moved_ns(between, target) + target.launch_ns;

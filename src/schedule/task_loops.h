@@ -13,12 +13,12 @@ struct TaskDigit {
   int64_t by = 1;
 };
 
-// Stages with a strip as their out digit 0 (cascade.cc).
+// Stages whose out digit 0 is a strip (cascade.cc).
 using Striped = std::vector<StageId>;
 bool is_striped(const Striped& striped, StageId stage);
 
 bool is_output(const Stage& stage);
-// The stage whose loops the others follow: the largest output, the last of equals.
+// The stage whose loops the others follow: the largest output, of equal ones the last.
 size_t choose_anchor(const StageGraph& graph);
 std::vector<Row> one_row_a_stage(const StageGraph& graph);
 // Parallel loops over the given digits of the anchor, outermost first, around `rows`; striped rows

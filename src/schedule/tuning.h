@@ -1,6 +1,6 @@
-// Tuning of the GEMM family (docs/gemm.md): the records worth measuring for a shape, and the
-// key under which the best one is kept. Records live with the target (Target::records);
-// choose_gemm() takes them before its static rule.
+// Tuning of the GEMM family (docs/gemm.md): the records worth measuring for a shape, and the key
+// under which the best one is kept. Records are stored with the target (Target::records);
+// choose_gemm() prefers them to its static rule.
 #pragma once
 
 #include <optional>

@@ -176,7 +176,7 @@ bool gives_range(const Stage& stage, const index::Guard& guard, int row) {
   return true;
 }
 
-// Blocks of equal length, of `most` columns at most.
+// The length of equal blocks, of `most` columns at most.
 int64_t even_blocks(int64_t extent, int64_t most) {
   const int64_t blocks = (extent + most - 1) / most;
   return (extent + blocks - 1) / blocks;
@@ -305,7 +305,7 @@ void sort_reduced(const Stage& stage, const Load& load, int64_t lanes,
   for (int r = out; r < all; ++r)
     if (r != form->across && std::find(inputs.begin(), inputs.end(), r) == inputs.end())
       form->rows.push_back(r);
-  // Where a group fills whole vectors, an input is one element for all lanes, at any offset.
+  // If a group fills whole vectors, an input is one element for all lanes, at any offset.
   const bool shares = moves_along(x, form->lane, lanes) == Along::groups;
   std::vector<int>* to = shares ? &form->inputs : &form->rows;
   to->insert(to->end(), inputs.begin(), inputs.end());

@@ -43,8 +43,8 @@ Decision match_winograd(const StageGraph& graph, StageId conv, const target::Tar
 
 // The record with the least predicted time of F(m x m), with panels of `nv` vectors (0: any).
 Winograd choose_winograd(const WinogradShape& shape, int m, int nv, const target::Target& target);
-// The best form and record, where one is accurate enough and predicted to be at least 5% faster
-// than the direct form. No: `winograd-accuracy`, `winograd-slower`.
+// The best form and record, if one is accurate enough and predicted to be at least 5% faster than
+// the direct form. No: `winograd-accuracy`, `winograd-slower`.
 Decision prefer_winograd(const WinogradShape& shape, const target::Target& target,
                          Winograd* winograd);
 

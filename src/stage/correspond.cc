@@ -6,7 +6,8 @@ std::vector<int> corresponding_digits(const StageGraph& graph, size_t anchor, in
   std::vector<int> result(graph.stages.size(), -1);
   result[anchor] = digit;
   bool changed = true;
-  // A reader of a part (a slice, one side of a concatenation) does not move along.
+  // A digit of another extent (a reader of a slice, one side of a concatenation) does not
+  // correspond.
   const int64_t extent = graph.stages[anchor].out[digit].extent;
   auto set = [&](size_t stage, int d) {
     if (result[stage] >= 0 || graph.stages[stage].out[d].extent != extent) return;

@@ -1,4 +1,5 @@
-// Splitting digits at the radix of a reshape, and splitting reductions into partials.
+// Splits digits at the radix of a reshape, merges them for flattening, and splits reductions into
+// partial results.
 #include <algorithm>
 #include <optional>
 

@@ -75,7 +75,7 @@ class Filler {
     return builder_.decision;
   }
 
-  // Operand `number` of a concatenation, `start` elements from its beginning.
+  // Operand `number` of a concatenation, which begins at `start` in the joined dimension.
   Decision fill_part(const Instr* joined, size_t number, int64_t start) {
     const Instr* part = joined->operand(number);
     stage_.name = fmt::format("{}.part{}", joined->name(), number);

@@ -88,7 +88,7 @@ class Inference {
                        [](const Value& value) { return value.output >= 0; });
   }
 
-  // The part of a digit that the loops around the stage drive.
+  // The part of a digit that the loops around the stage drive. Returns whether any drives it.
   bool driven(size_t stage, int digit, int64_t extent, Interval* interval) const {
     bool any = false;
     *interval = {Expr(0), extent};
@@ -379,7 +379,7 @@ bool reads_current_point(const StageGraph& graph, const Row& row, size_t reader,
       for (const auto& [other, unused] : same)
         if (other != to_digit && x.uses(other)) return false;
     }
-    // Digits of `from` without an own loop must not depend on own loops of `to`.
+    // Digits of `from` without a loop of the row must not depend on such loops of `to`.
     for (size_t d = 0; d < load.coordinates.size(); ++d) {
       bool owned = std::any_of(same.begin(), same.end(),
                                [&](auto& pair) { return pair.second == static_cast<int>(d); });

@@ -21,7 +21,7 @@ struct Placed {
   int row = -1;              // node number
   index::Region need;        // per out digit, at its place
   Space space = Space::reg;  // of the value, for readers in this kernel
-  double recompute = 1;      // ρ: evaluations over the stage's own volume
+  double recompute = 1;      // ρ: evaluations divided by the stage's volume
   int64_t bytes = 0;         // of the value at its home (scratch: the reserved size)
   // Trips of the innermost serial loops that fill the value: it is read after them, and its home is
   // outside of them. 1: its home is its step.
@@ -47,7 +47,7 @@ Placement place_values(const StageGraph& graph, const Schedule& schedule,
                        const target::Target& target);
 
 // True if `reader` reads `stage` (a joined row's earlier member) only at the current iteration of
-// the row's own loops, and none of those drives a reduction digit of `stage`.
+// the row's loops, and none of these drives a reduction digit of `stage`.
 bool reads_current_point(const StageGraph& graph, const Row& row, size_t reader, size_t stage);
 
 // Text for explain: every stage with its place, need, ρ, space and bytes.

@@ -6,8 +6,8 @@ namespace heddle::stage {
 
 namespace {
 
-// Rows of the tile at `start` that are inside for each element of the window; neighbours with the
-// same rows are one segment.
+// The rows of the tile at `start` that are inside for each element of the window; adjacent elements
+// with the same rows are one segment.
 std::vector<Segment> segments_at(int64_t start, int64_t rows, const Window* window,
                                  int64_t k_extent) {
   auto inside = [&](int64_t row, int64_t k) {

@@ -34,7 +34,7 @@ struct AxisPart {
 // be null; `k_extent` is the extent of its reduced digit.
 std::vector<AxisPart> plan_axis(int64_t extent, int64_t tile, int64_t block, const Window* window,
                                 int64_t k_extent, bool whole = false);
-// The axes of a shape under a record: rows of a line, and lines (where a tile has several).
+// The axes of a shape under a record: rows of a line, and lines (if a tile has several).
 std::vector<AxisPart> row_parts(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 std::vector<AxisPart> line_parts(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 // The number of rows in a block of a part.

@@ -18,8 +18,8 @@ struct Gemm {
   int64_t kc = 0;       // elements of a block of K, if K is cut
   int ku = 4;           // unrolling of k
   int prefetch = 0;     // cache lines of the next panel fetched each ku steps of k
-  int64_t m_block = 0;  // rows of a task, against one panel
-  int my = 1;           // lines of a tile; 1 where the shape has none
+  int64_t m_block = 0;  // rows of a task, for one panel
+  int my = 1;           // lines of a tile; 1 if the shape has none
   int64_t y_block = 1;  // lines of a task
   // B is copied into panels in scratch before the loops.
   bool copy_b = false;

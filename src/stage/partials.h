@@ -1,4 +1,5 @@
-// Private to schedule: splits a reduction into several stages, for a cut graph (phases.h).
+// Private to stage and schedule: splits a reduction into several stages, for a cut graph
+// (phases.h).
 #pragma once
 
 #include <optional>
@@ -26,7 +27,7 @@ Stage row_sum(Stage stage, int digit, Type type, uint64_t neutral);
 // yet.
 Stage combining(const Stage& stage, Type type, const Digit& rest);
 
-// A reduce of one value whose start is the neutral element of its operator.
+// Whether it is a reduce of one value that starts from the neutral element of its operator.
 bool starts_neutral(const Stage& stage);
 
 }  // namespace heddle::stage

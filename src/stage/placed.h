@@ -16,7 +16,7 @@ struct PlacedFusion {
   Schedule schedule;
   Placement placement;
   Decision decision = Decision::yes();
-  std::string_view strategy;  // that made it (schedule/strategies.def)
+  std::string_view strategy;  // the one that made it (schedule/strategies.def)
   // The form of several rows that are matched as a whole: a chain of products (the schedule's first
   // nodes are its products), or a convolution and the pool after it (the first node is the
   // convolution, the second the pool).

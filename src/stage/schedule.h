@@ -86,7 +86,7 @@ using ScheduleNode = std::variant<Loop, Row>;
 
 struct Group {
   std::vector<int> body;
-  int lanes = 1;  // of vector loops
+  int lanes = 1;  // in vector loops
 };
 
 struct Schedule {

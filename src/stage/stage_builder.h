@@ -1,4 +1,4 @@
-// Private to schedule: builds stages from the instructions of a fusion.
+// Private to stage and schedule: builds stages from the instructions of a fusion.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ class StageBuilder {
 
   // Node of `instr`'s element at `at`; `instr` itself is expanded even if it is a sub-root.
   int expand(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
-  // Node of `instr`'s element at `at`: a load where it is an input or another stage's value.
+  // Node of `instr`'s element at `at`: a load if it is an input or another stage's value.
   int value(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
   int add(Node node);
   int constant(const tensor::Literal& literal);

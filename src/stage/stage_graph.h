@@ -1,10 +1,10 @@
 // Stage graph: a fusion divided into stages (stages.md §1). Read this header first.
 //
-// A stage is one sub-root with the elementwise and index operators that follow its schedule. Its
-// digits are a box: `out` digits (its value's elements) and `red` digits (what it reduces over). A
-// dimension of extent 1 has no digit; a dimension that some reshape splits has several. The body is
-// a hash-consed expression DAG; its leaves are loads at index expressions over the digits (out
-// digits first, then red ones), constants and index values.
+// A stage is one sub-root with the elementwise and index operators that follow its schedule. It has
+// `out` digits (its value's elements) and `red` digits (the elements that it reduces). A dimension
+// of extent 1 has no digit; a dimension that some reshape splits has several. The body is a
+// hash-consed expression DAG; its leaves are loads at index expressions over the digits (out digits
+// first, then red ones), constants and index values.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ struct Node {
   hlo::Opcode opcode = hlo::Opcode::add;  // op
   const hlo::Instr* instr = nullptr;      // op: for its attributes (compare, reduce-precision)
   std::vector<int> operands;              // op
-  bool fast = false;                      // op: the faster form that a named rewrite allows
+  bool fast = false;                      // op: in the faster form that a named rewrite allows
 };
 
 // A value of a stage. `result`: the body node of one element (reduce: the element to combine).

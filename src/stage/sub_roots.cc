@@ -157,8 +157,8 @@ std::unordered_set<const Instr*> choose_sub_roots(const Members& members, Repeat
   std::unordered_set<const Instr*> behind;
   if (repeat == Repeat::all) behind = behind_reductions(members);
 
-  // Readers first: the set of stages into which an instruction would be inlined, and whether a
-  // broadcast on the way makes each evaluation count many times.
+  // Visits readers first: finds the stages into which an instruction would be inlined, and whether
+  // a broadcast on the way multiplies its evaluations.
   struct Reach {
     std::set<const Instr*> stages;
     bool broadcast = false;
