@@ -20,7 +20,7 @@ double cycles_of(const char* key, double otherwise, const Target& target) {
   return found == target.cycles.end() ? otherwise : found->second;
 }
 
-// A load, a store and a load, and what they wait for each other.
+// A load, a store and a load, which wait for each other.
 constexpr double kTurnedCycles = 6;
 
 class Body {
@@ -40,7 +40,7 @@ class Body {
   }
 
   double run() {
-    // Loads and stores have units of their own beside a core's arithmetic; a warp's instructions
+    // A core has separate units for loads and stores beside its arithmetic; a warp's instructions
     // are issued one by one.
     const bool beside = target_.kind == target::DeviceKind::cpu;
     double computed = 0, moved = 0;
@@ -53,7 +53,7 @@ class Body {
     if (stage_.scan >= 0) computed += scan_combines() * combine_cycles() * evaluations(all);
     if (stage_.is_reduction()) computed += combine_cycles() * evaluations(all);
     if (stage_.scatter >= 0) {
-      all[0] = false;  // each update is read, and put into one row
+      all[0] = false;  // each update is read, and combined with one row
       computed += combine_cycles() * evaluations(all);
       moved +=
           (cycles_of("load", 0.5, target_) + cycles_of("store", 1, target_)) * evaluations(all);
@@ -70,7 +70,7 @@ class Body {
   }
 
  private:
-  // Vectors, or elements where nothing changes along the lanes.
+  // The number of vectors, or of elements if nothing changes along the lanes.
   double evaluations(const std::vector<bool>& digits) const {
     double count = 1;
     for (size_t d = 0; d < digits.size(); ++d) {
@@ -81,20 +81,20 @@ class Body {
     return count;
   }
 
-  // Of a digit, in strips.
+  // The vectors of a digit, in strips.
   double vectors(double extent) const {
     const double strip = form_.strip > 0 ? static_cast<double>(form_.strip) : extent;
     return std::ceil(extent / strip) * std::ceil(strip / (lanes_ * form_.width)) * form_.width;
   }
 
-  // Lanes are neighbours in memory, or all read the same element.
+  // Whether lanes access adjacent elements, or all the same one.
   bool is_beside(const index::Expr& x) const {
     const int lane = form_.lane_digit;
     return lane < 0 ||
            (!stage::moves_unseen(x, lane, uses_) && (!x.uses(lane) || x.factor_of(lane) == 1));
   }
 
-  // Lanes are apart in another stage's value.
+  // Whether lanes access elements of another stage's value that are not adjacent.
   bool is_across(const Load& load) const {
     for (size_t d = 0; d + 1 < load.coordinates.size(); ++d)
       if (form_.lane_digit >= 0 && load.coordinates[d].uses(form_.lane_digit)) return true;
@@ -110,7 +110,7 @@ class Body {
           return form_.turned ? kTurnedCycles : cycles_of("gather", 10, target_);
         if (!is_input && target_.kind == target::DeviceKind::gpu && is_across(load))
           return cycles_of("gather", 10, target_);
-        // Of a thread's own values most are in its registers.
+        // Most values that a thread itself computed are in its registers.
         const double own = target_.kind == target::DeviceKind::gpu && !is_input ? 0.25 : 1;
         return own * cycles_of("load", 0.5, target_);
       }
@@ -126,8 +126,8 @@ class Body {
     return 0;
   }
 
-  // Of a vector: along the lanes by halves, each with a shuffle; or one element after the other,
-  // which waits for it.
+  // Combines per vector: along the lanes by halves, each with a shuffle; or one element after the
+  // other, each waiting for the previous one.
   double scan_combines() const {
     if (form_.lane_digit != stage_.scan) return 1;
     return stage_.exact ? 8.0 * lanes_ : 4 * std::log2(lanes_) + 2;

@@ -10,12 +10,12 @@ namespace heddle::cost {
 namespace {
 
 constexpr int64_t kLine = 64, kSpan = 4096;  // bytes; of all sets
-// Of a line that comes again. On Zen 5, a 768x3072 gradient with Adam behind it: 11 ns; Sapphire
+// Per line that is fetched again. On Zen 5, a 768x3072 gradient followed by Adam: 11 ns; Sapphire
 // Rapids loses many times as much.
 constexpr double kLateNs = 11;
 
-// Arrays whose rows follow the tile's, by the bytes from row to row. Only loads wait: of those read
-// as many count as there are stores to hold them up.
+// Arrays whose rows follow the tile's, by row stride in bytes. Only loads wait: reads count up to
+// the number of stores that hold them up.
 struct Streams {
   int64_t row_bytes = 0, read = 0, written = 0;
 };
@@ -52,7 +52,7 @@ double shared_sets_ns(const stage::PlacedFusion& placed, const target::Target& t
   const int64_t first = target.first_cache_bytes();
   const auto ways = static_cast<double>(first / kSpan);
   const stage::Gemm& gemm = row.gemm()->record;
-  double lines = 0;  // of a tile and a vector of its columns, that come again
+  double lines = 0;  // of a tile and a vector of its columns, fetched again
   for (const Streams& s : streams) {
     if (s.row_bytes == 0) continue;
     const auto sets = static_cast<double>(kSpan / std::max(kLine, std::gcd(s.row_bytes, kSpan)));

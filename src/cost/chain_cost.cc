@@ -10,8 +10,8 @@ namespace heddle::cost {
 
 namespace {
 
-// Bytes a nanosecond, of all cores, of what occupies so many bytes: from the first cache of which
-// it fills half at most.
+// Bytes per nanosecond, of all cores, for data of this size: from the first cache of which it fills
+// half at most.
 double bandwidth(double bytes, const target::Target& target) {
   const double cores = std::max(target.cores, 1);
   for (size_t i = 1; i < target.caches.size(); ++i) {
@@ -27,19 +27,19 @@ double rows_of(const stage::Link& link, const stage::StageGraph& graph) {
          static_cast<double>(std::max<int64_t>(link.shape.n_extent, 1));
 }
 
-// Steps of k: words, where the record's instruction takes those.
+// Steps of k: words, if the record's instruction multiplies words.
 int64_t steps_of(const stage::GemmShape& shape, const stage::Gemm& record) {
   return (shape.k_extent + record.word() - 1) / record.word();
 }
 
-// How long an instruction for words takes, in those for one element each.
+// The time of a step in words, relative to a plain step.
 double step_time(const stage::GemmShape& shape, const stage::Gemm& record,
                  const target::Target& target) {
   return static_cast<double>(record.word()) * target.peak_flops_per_ns(shape.type) /
          flops_per_ns(record, shape.type, target);
 }
 
-// Tiles of one product, on one core.
+// The time of all tiles of one product, on one core.
 double tiles_ns(const stage::Link& link, const stage::Gemm& record, const stage::StageGraph& graph,
                 const target::Target& target) {
   const stage::GemmShape& shape = link.shape;
@@ -63,7 +63,7 @@ double weights_bytes(const stage::Link& link, const stage::Gemm& gemm) {
                              steps_of(link.shape, gemm) * tensor::type_bytes(link.shape.type));
 }
 
-// Blocks of rows, each of which passes by all weights.
+// Blocks of rows, each of which reads all weights.
 double blocks_of(const stage::Link& first, const stage::Gemm& gemm,
                  const stage::StageGraph& graph) {
   const stage::Stage& stage = graph.stage(first.base);
@@ -75,16 +75,16 @@ double blocks_of(const stage::Link& first, const stage::Gemm& gemm,
   return blocks * cut(first.shape.m_extent, gemm.m_block) * cut(first.shape.y_extent, gemm.y_block);
 }
 
-// A right side that each block of rows copies into panels.
+// The time in which each block of rows copies the right operand into panels.
 double copies_ns(const stage::Link& link, const stage::Gemm& gemm, double blocks,
                  const target::Target& target) {
   if (link.rows || !gemm.copy_b) return 0;
-  const double cycles = link.shape.b_n == 1 ? 2 : 4;  // a vector; turned
+  const double cycles = link.shape.b_n == 1 ? 2 : 4;  // per vector; transposed
   return cycles * blocks * static_cast<double>(link.shape.n_extent * steps_of(link.shape, gemm)) /
          target.lanes(tensor::Type::f32) / target.clock_ghz;
 }
 
-// The last round of tasks leaves cores idle.
+// The factor by which the last round of tasks leaves cores idle.
 double idle_factor(double tasks, const target::Target& target) {
   const double cores = std::max(target.cores, 1);
   return std::ceil(tasks / cores) * cores / tasks;
@@ -110,7 +110,7 @@ double moved_ns(double bytes, const target::Target& target) {
 
 namespace {
 
-// Cycles of all elements of stages that go row by row, on one core.
+// Cycles of all elements of stages that work row by row, on one core.
 double rows_cycles(const stage::StageGraph& graph, const std::vector<stage::StageId>& stages,
                    const target::Target& target) {
   double cycles = 0;
@@ -124,13 +124,13 @@ double rows_cycles(const stage::StageGraph& graph, const std::vector<stage::Stag
     }
     const auto out = static_cast<double>(stage.out_elems());
     cycles += each * out * static_cast<double>(stage.red_elems()) / target.lanes(tensor::Type::f32);
-    constexpr double kTree = 24;  // what is left in the lanes meets
+    constexpr double kTree = 24;  // reduction across the lanes
     if (!stage.red.empty()) cycles += kTree * out;
   }
   return cycles;
 }
 
-// A kernel of rows, by itself.
+// The time of a separate kernel of rows.
 double rows_ns(const stage::PlacedFusion& placed, const target::Target& target) {
   std::vector<stage::StageId> stages;
   for (size_t i = 0; i < placed.graph.stages.size(); ++i) stages.emplace_back(i);
@@ -144,7 +144,7 @@ double rows_ns(const stage::PlacedFusion& placed, const target::Target& target) 
          target.launch_ns + traffic_ns(placed.graph, target);
 }
 
-// A product alone, as the chain of one link that it is.
+// A single product, as a chain of one link.
 stage::Chain chain_of_one(const stage::PlacedFusion& placed) {
   const stage::Row& row = std::get<stage::Row>(placed.schedule.nodes[0]);
   stage::Chain chain;
@@ -176,7 +176,7 @@ double predicted_ns(const stage::PlacedFusion& placed, const target::Target& tar
                           bandwidth(near, target) * std::max(target.cores, 1);
     const double computed = tiles_ns(chain.links[i], records[i], placed.graph, target) +
                             copies_ns(chain.links[i], records[i], blocks, target);
-    // What comes from beyond the second cache hides behind the sums only if it is fetched ahead.
+    // Data from beyond the second cache overlaps with arithmetic only if it is prefetched.
     const bool hides = records[i].prefetch > 0 || target.caches.size() < 2 ||
                        near <= static_cast<double>(target.caches[1].bytes) / 2;
     tiles += hides ? std::max(computed, stream) : computed + stream;
@@ -186,7 +186,7 @@ double predicted_ns(const stage::PlacedFusion& placed, const target::Target& tar
         int64_t{records[0].nv} * records[0].lanes * std::max<int64_t>(records[0].panels, 1);
     tasks *= static_cast<double>((chain.links[0].shape.n_extent + width - 1) / width);
   }
-  // What is read and written adds to that rather than hiding behind it.
+  // Memory traffic adds to that, rather than overlapping with it.
   return tiles / std::max(target.cores, 1) * idle_factor(tasks, target) + target.launch_ns +
          traffic_ns(placed.graph, target);
 }

@@ -1,5 +1,5 @@
-// What a chain saves: the gate of BOLT. The values between its products are neither
-// written nor read again; in return every block of rows passes by all weights, and rows alone make
+// The gain of a chain: the criterion of BOLT. The values between its products are neither written
+// nor read again; in return every block of rows reads all weights, and only rows are divided into
 // tasks. Times are of all cores of the target.
 #pragma once
 
@@ -8,10 +8,11 @@
 
 namespace heddle::cost {
 
-// A kernel of the GEMM family: one product, or a chain; or of rows, which may join a chain.
+// The time of a kernel of the GEMM family (one product, or a chain), or of rows, which may join a
+// chain.
 double predicted_ns(const stage::PlacedFusion& placed, const target::Target& target);
 
-// Bytes that are read or written, by all cores, as they lie where so many fit.
+// The time in which all cores read or write this many bytes, from the cache in which they fit.
 double moved_ns(double bytes, const target::Target& target);
 
 }  // namespace heddle::cost

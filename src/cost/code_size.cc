@@ -6,11 +6,11 @@ namespace heddle::cost {
 
 namespace {
 
-// The back end takes 32,768 instructions a phase; there are several variants of a tile (two
+// The back end accepts 32,768 instructions per phase; there are several variants of a tile (two
 // heights, a narrow last panel, a convolution's edges), and the products themselves.
 constexpr int64_t kMostOfTile = 4096;
 
-// Vector instructions of one operator, roughly: what emit/llvm makes of it at its longest.
+// Vector instructions of one operator, roughly: the longest code that emit/llvm makes.
 int64_t instructions(const stage::Node& node) {
   if (node.kind == stage::Node::Kind::load) return 2;
   if (node.kind != stage::Node::Kind::op) return 0;
@@ -27,7 +27,7 @@ int64_t instructions(const stage::Node& node) {
   }
 }
 
-// Of a tile; what fragments leave in scratch is finished in a loop over its rows.
+// Unrolled rows of a tile; results of fragments are finished in a loop over the rows in scratch.
 int64_t rows_written_out(const stage::Gemm& gemm) { return gemm.tile ? 1 : gemm.mr; }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 using target::DeviceKind;
 
-// Registers of a thread that the penalty reckons with: it knows no schedule.
+// Registers of a thread that the penalty assumes: it knows no schedule.
 constexpr double kRegisters = 16;
 
 int lanes_of(const target::Target& target) {
@@ -59,7 +59,7 @@ double DeltaEvaluator::array_ns(double bytes) const {
   return transfer_ns(Transition::memory_reg, bytes, core_count(target_), target_);
 }
 
-// Part of a multiprocessor's threads that can be resident; 1 on a CPU.
+// The part of a multiprocessor's threads that can be resident; 1 on a CPU.
 double DeltaEvaluator::occupancy(const Work& work) const {
   if (target_.kind == DeviceKind::cpu || target_.threads_per_multiprocessor < 1) return 1;
   constexpr double kBlock = 256;
@@ -78,7 +78,7 @@ double DeltaEvaluator::kernel_ns(const Work& work) const {
   const double busy =
       gpu ? std::clamp(work.elems / (64.0 * target_.warp_size), 1.0, 1.0 * cores) : cores;
   double compute = work.cycles / target_.clock_ghz / busy / occupancy(work);
-  // A row that the second cache does not hold goes by way of the next one.
+  // A row that does not fit the second cache goes through the next one.
   if (!gpu && target_.caches.size() > 1 &&
       work.scratch_bytes > static_cast<double>(target_.caches[1].bytes) / 2)
     compute += transfer_ns(Transition::memory_reg, work.elems * 4, cores, target_);

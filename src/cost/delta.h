@@ -1,6 +1,6 @@
-// The delta evaluator (FusionStitching, formula 3): what a fusion saves, quickly and roughly. Time
-// saved = traffic + calls - penalty; all three are differences of kernel_ns() between separate
-// kernels and the one that would hold them all. No schedule is needed.
+// The delta evaluator (FusionStitching, formula 3): a quick and rough estimate of what a fusion
+// saves. Time saved = traffic + calls - penalty; all three are differences of kernel_ns() between
+// separate kernels and the fused one. No schedule is needed.
 #pragma once
 
 #include "cost/rates.h"
@@ -8,15 +8,15 @@
 
 namespace heddle::cost {
 
-// A kernel as the delta evaluator sees it. Add operators and arrays, then ask.
+// A kernel as the delta evaluator sees it. Add operators and arrays, then call kernel_ns().
 struct Work {
   double cycles = 0;        // vector cycles of all operators
   double flops = 0;         // elements computed
-  double elems = 0;         // of the widest operator: what can run side by side
+  double elems = 0;         // of the widest operator: the parallelism
   double bytes = 0;         // of arrays read and written outside of the kernel
-  double moved_one_ns = 0;  // the time of that by one core, and by all
+  double moved_one_ns = 0;  // the time to move these by one core, and by all
   double moved_all_ns = 0;
-  double scratch_bytes = 0;  // of the operator that needs most, no lifetimes
+  double scratch_bytes = 0;  // of the operator that needs most, without live ranges
 };
 
 class DeltaEvaluator {
@@ -24,9 +24,9 @@ class DeltaEvaluator {
   explicit DeltaEvaluator(const target::Target& target) : target_(target) {}
 
   void add_operator(const hlo::Instr& instr, Work* work) const;
-  // Read once by the kernel from outside of it, or written once to there.
+  // An array that the kernel reads once from outside of it, or writes once.
   void add_array(double bytes, Work* work) const;
-  // One array's share in that, of a kernel on all cores.
+  // One array's share of the time to move data, in a kernel on all cores.
   double array_ns(double bytes) const;
   double kernel_ns(const Work& work) const;
 
@@ -35,7 +35,7 @@ class DeltaEvaluator {
   const target::Target& target_;
 };
 
-// Of a shape, with all leaves of a tuple.
+// The bytes of a shape, with all leaves of a tuple.
 double bytes_of(const tensor::Shape& shape);
 
 }  // namespace heddle::cost

@@ -1,4 +1,4 @@
-// Whether tasks are too few for the processor's cores, while there is work that they could share.
+// Whether there are too few tasks for the processor's cores, although there is work to share.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace heddle::cost {
 
-// Elements that one core computes in about the time that it takes to hand tasks out.
+// Elements that one core computes in about the time that handing out tasks takes.
 inline constexpr int64_t kFewElems = 32768;
 
-// `elems`: of the largest stage, each as often as it is summed up.
+// `elems`: of the largest stage, results times reduced elements.
 inline bool leaves_cores_idle(int64_t tasks, int64_t elems, const target::Target& target) {
   return tasks < 2 * target.cores && elems > kFewElems;
 }

@@ -8,8 +8,8 @@ namespace heddle::cost {
 
 namespace {
 
-// Cycles to begin and to end a tile. The lines that its results go to are fetched at once; those
-// beyond what a core can wait for wait themselves, and what comes behind them.
+// Cycles to begin and to end a tile. The lines for its results are fetched at once; lines beyond
+// the number of misses that a core can have outstanding are late, and delay what follows.
 double ends_of_tile(double rows, double vectors, int lanes) {
   constexpr double kMostMisses = 16, kLate = 6;
   const double lines = rows * std::ceil(vectors * lanes * 4 / 64);
@@ -52,7 +52,7 @@ double fetching_ahead(const stage::Gemm& gemm, int64_t rows, const target::Targe
       std::max({height * nv / std::max(1, target.fma_per_cycle), 4.0, (height + nv) / 2});
   const double lines = static_cast<double>((int64_t{gemm.nv} * gemm.ku + tiles - 1) / tiles);
   const double memory = std::max(target.memory_bandwidth_bytes_per_ns, 4.0) /
-                        std::max(target.clock_ghz, 0.5);  // bytes a cycle
+                        std::max(target.clock_ghz, 0.5);  // bytes per cycle
   const double share = lines * 64 / memory / (cycles * gemm.ku);
   return std::pow(1 + std::pow(share, 4), 0.25);
 }
@@ -60,9 +60,10 @@ double fetching_ahead(const stage::Gemm& gemm, int64_t rows, const target::Targe
 namespace {
 
 // Cycles of one column panel of a convolution: tiles of `my` lines, or rows of one line in tiles of
-// mr. A panel that does not fit the first cache streams from the second at 24 bytes a cycle, most
-// of it while sums are done. Rows of A that lie `row_bytes` apart share sets of the first cache:
-// elements of as many rows more as these hold beside B come from the second, a line in two cycles.
+// mr. A panel that does not fit the first cache streams from the second at 24 bytes per cycle,
+// mostly overlapped with arithmetic. Rows of A that are `row_bytes` apart share sets of the first
+// cache: elements of rows beyond the number that these sets hold beside B come from the second, a
+// line in two cycles.
 double panel_cycles(const stage::Gemm& gemm, const stage::GemmShape& shape, double vectors,
                     int64_t row_bytes, const target::Target& target) {
   const double k = static_cast<double>(shape.k_extent);
@@ -74,7 +75,7 @@ double panel_cycles(const stage::Gemm& gemm, const stage::GemmShape& shape, doub
       0.75 * static_cast<double>(first / std::max(kLine, std::gcd(row_bytes, kSpan)));
   constexpr double kLatency = 4;  // of a sum, in cycles
   auto tile = [&](double rows) {
-    // Near one of these bounds the others count a little, too.
+    // Close to one of these bounds, the others count a little, too.
     const double sums =
         std::max(rows * vectors / std::max(1, target.fma_per_cycle), (rows + vectors) / 2);
     double cycles = std::pow(std::pow(sums, 4) + std::pow(kLatency, 4) + std::pow(stream, 4), 0.25);
@@ -113,7 +114,7 @@ double bounded_cycles(stage::Gemm gemm, int64_t rows, int64_t m, int64_t n, int6
   double cycles = gemm_cycles(gemm, first, n, k, target);
   gemm.mr = static_cast<int>(low);
   if (rows > first) cycles += gemm_cycles(gemm, rows - first, n, k, target);
-  // Where there are few tiles one more, for the second run, is one more way through the panels.
+  // With few tiles, one more for the second run is one more pass through the panels.
   constexpr double kAnotherTile = 0.15;
   return cycles * (1 + kAnotherTile / static_cast<double>(tiles));
 }

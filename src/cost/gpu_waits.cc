@@ -18,13 +18,13 @@ using stage::Row;
 using stage::Stage;
 using target::Target;
 
-// From asking to having, by where it is found.
+// Latencies of loads, by where the data is found.
 constexpr double kMemoryNs = 650, kSecondNs = 300, kFirstNs = 30;
-// Lanes that exchange; threads that meet, and add up what each of their subgroups has.
+// An exchange between lanes; a barrier of threads, and combining the results of their subgroups.
 constexpr double kLanesNs = 90, kThreadsNs = 150, kSubgroupNs = 12;
-// What of the caches is left for what a kernel reads again.
+// The part of the caches that is available for data that a kernel reads again.
 constexpr double kFirstShare = 0.5, kSecondShare = 0.6;
-// Iterations of a loop that only reads whose loads the compiler asks for at once.
+// Iterations of a loop without stores whose loads the compiler issues at once.
 constexpr double kAhead = 4;
 
 class Waits {
@@ -45,7 +45,7 @@ class Waits {
     return target_.caches.size() > 1 ? static_cast<double>(target_.caches[1].bytes) : 0;
   }
 
-  // All rounds of a row: their steps, each as long as the farthest of its loads, so many at once.
+  // The time of all rounds of a row: steps, each as long as its slowest load, several at once.
   double wait(const Row& row, double rounds) {
     double steps = 1, vectors = 1, unrolled = 1;
     bool reduces = false, columns = false, stores = false;
@@ -76,7 +76,7 @@ class Waits {
         farthest = std::max(farthest, distance(id.index(), load, rounds));
     double at_once = stores ? kAhead * row.width : kAhead * unrolled;
     if (columns) at_once = kAhead * std::min(vectors, 4.0);
-    const bool meets = reduces && !columns;  // before the next round
+    const bool meets = reduces && !columns;  // threads wait for each other before the next round
     at_once = std::min(at_once, steps * vectors * (meets ? 1 : rounds));
     double ns = steps * vectors * farthest / at_once;
     const double subgroups = std::ceil(static_cast<double>(task_.lanes) / target_.warp_size);
@@ -84,7 +84,7 @@ class Waits {
     return rounds * ns;
   }
 
-  // A row that is gone through in rounds reads as many parts.
+  // The latency of a load. A row that is executed in rounds reads its data in as many parts.
   double distance(size_t reader, const stage::Load& load, double rounds) {
     double bytes = 0;  // of all tasks
     int key = 0;

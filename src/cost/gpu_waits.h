@@ -1,4 +1,4 @@
-// How long a task of a GPU waits for memory and for its own threads: what bounds a kernel whose
+// The time that a task of a GPU waits for memory and for its threads: it bounds a kernel whose
 // warps are too few to hide it.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace heddle::cost {
 
-// A row, and how often a task goes through it.
+// A row, and how often a task executes it.
 struct TaskRow {
   const stage::Row* row = nullptr;
   double rounds = 1;
@@ -24,7 +24,7 @@ struct GpuTask {
 
 struct GpuWaits {
   double ns = 0;           // of one task
-  double again_bytes = 0;  // read once more from memory by all tasks: no cache held them
+  double again_bytes = 0;  // read again from memory by all tasks: no cache held them
 };
 GpuWaits gpu_waits(const stage::PlacedFusion& placed, const GpuTask& task,
                    const target::Target& target);

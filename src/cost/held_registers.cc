@@ -40,8 +40,7 @@ std::vector<Place> places_of(const PlacedFusion& placed, const std::vector<const
   return places;
 }
 
-// Elements of one value that a lane holds, where element e is always that of lane e mod lanes; 0:
-// it is not.
+// Elements of one value that a lane holds, if element e always belongs to lane e mod lanes; else 0.
 int64_t elems_of_lane(const PlacedFusion& placed, size_t stage, int lane, int lanes, int width) {
   const index::Region& need = placed.placement.stages[stage].need;
   if (placed.placement.stages[stage].space != stage::Space::scratch || lane < 0 ||
@@ -57,7 +56,7 @@ int64_t elems_of_lane(const PlacedFusion& placed, size_t stage, int lane, int la
   return (elems + step - 1) / step * width;
 }
 
-// The last row that reads the stage; -1: some other lane does.
+// The last row that reads the stage; -1: another lane reads it.
 int64_t last_own_reader(const PlacedFusion& placed, const std::vector<Place>& places, size_t stage,
                         int lane) {
   const std::vector<int> same = stage::moves_along(placed.graph, stage, lane);
@@ -98,8 +97,8 @@ std::vector<int> held_registers(const PlacedFusion& placed, const std::vector<co
 int list_registers(const Stage& stage, const Row& row) {
   if (!stage::is_top_k(stage) || row.own.empty()) return 0;
   const auto k = static_cast<int>(hlo::top_k_part(*stage.instr)->k);
-  // Keys are as wide as the values, at least 4 bytes; places are 4. Half of them are there twice
-  // while an element goes in between.
+  // Keys are as wide as the values, at least 4 bytes; indices take 4. Half of them exist twice
+  // while an element is inserted.
   return k * (words(stage.values[0].type) + 1) * 3 / 2;
 }
 

@@ -24,12 +24,12 @@ using stage::Stage;
 using target::DeviceKind;
 using target::Target;
 
-// A round of a row: its loops are entered and left.
+// Per round of a row: to enter and leave its loops.
 constexpr double kRoundCycles = 6;
 // Until a masked store has reached the first cache: a masked load of neighbouring bytes waits for
 // it (128 sums of three numbers: 13 cycles each on Zen 4).
 constexpr double kStoreWaitCycles = 13;
-// Of a GPU: addresses of a square's lines in memory and in scratch.
+// On a GPU: addresses of a square's lines in memory and in scratch.
 constexpr int kTurnRegisters = 12;
 
 class Evaluation {
@@ -51,20 +51,20 @@ class Evaluation {
   }
 
  private:
-  // What its groups do one after the other does not overlap.
+  // The work of a group. Groups that run one after the other do not overlap.
   struct GroupWork {
     double cycles = 0;  // of vectors (of warps), all tasks
     double tasks = 0;
     double bytes = 0, scratch_bytes = 0;
     std::vector<double> reads, writes;  // bytes of each array
-    std::vector<TaskRow> rows;          // of a GPU
+    std::vector<TaskRow> rows;          // on a GPU
     int lanes = 1;
   };
   struct PhaseWork : GroupWork {  // of all groups together
     std::vector<GroupWork> groups;
   };
 
-  // What stands in a phase: rows with how often they run.
+  // Measures the rows of a phase, with how often they run.
   void measure(size_t phase) {
     PhaseWork work;
     std::vector<double> read(placed_.graph.inputs.size(), 0);
@@ -132,7 +132,7 @@ class Evaluation {
       cycles += store_waits(row.joined[m], form.lane_digit) * kStoreWaitCycles;
       if (row.winograd()) cycles *= 16.0 / 36;
       if (row.gemm() && m == 0) cycles /= rate_of(*row.gemm());
-      // Lanes meet at the end of a round.
+      // Lanes are combined at the end of a round.
       const int out = static_cast<int>(stage.out.size());
       if (stage.is_reduction() && form.lane_digit >= out)
         cycles +=
@@ -140,7 +140,7 @@ class Evaluation {
       work->cycles += cycles * warps_of_task();
       const int list = gpu_ ? list_registers(stage, row) : 0;
       registers = std::max(registers, live_values(stage) + held[m] + list);
-      // What is read at once.
+      // Registers of loads that are issued at once.
       if (row.turn()) ahead += kTurnRegisters;
       if (row.width > 1) ahead += row.width * static_cast<int>(stage.loads.size());
       if (stage.is_reduction()) sums += static_cast<int>(unroll);
@@ -150,8 +150,8 @@ class Evaluation {
     row_registers_.push_back(registers + (gpu_ ? 16 : 0));
   }
 
-  // How often an accumulator in memory that fills no vector is read right after the store of its
-  // neighbour.
+  // How often an accumulator in memory that does not fill a vector is loaded right after its
+  // neighbour was stored.
   double store_waits(stage::StageId id, int lane_digit) const {
     const Stage& stage = placed_.graph.stage(id);
     if (gpu_ || lane_digit < 0 || lane_digit >= static_cast<int>(stage.out.size()) ||
@@ -162,7 +162,7 @@ class Evaluation {
            static_cast<double>(stage.out[static_cast<size_t>(lane_digit)].extent);
   }
 
-  // The most of the rows of a group, with what is held in registers around them.
+  // The most registers of a row of the group, with values that are held from one row to another.
   void keep_registers(const std::vector<const Row*>& rows) {
     std::vector<int> held(rows.size(), 0);
     int64_t bytes = 0;  // that the placement has in scratch
@@ -186,7 +186,7 @@ class Evaluation {
     return held;
   }
 
-  // Multiply-adds of a tile's instruction over those of plain steps, in the same time.
+  // The rate of a tile's instruction, relative to plain multiply-adds.
   double rate_of(const stage::GemmTile& tile) const {
     return flops_per_ns(tile.record, tile.shape.type, target_) /
            target_.peak_flops_per_ns(tile.shape.type);
@@ -196,8 +196,8 @@ class Evaluation {
     return gpu_ ? static_cast<double>(lanes_) / target_.warp_size : 1;
   }
 
-  // Every input and output once in a phase: what is read again is near by then. `read`: bytes of
-  // each input that its groups have read so far.
+  // Every input and output counts once per phase: data that is read again is in a cache by then.
+  // `read_so_far`: bytes of each input that the phase's groups have read so far.
   void add_arrays(const std::vector<const Row*>& rows, std::vector<double>* read_so_far,
                   GroupWork* work) {
     std::vector<double>& read = *read_so_far;
@@ -230,7 +230,7 @@ class Evaluation {
     for (double bytes : work->reads) work->bytes += bytes;
   }
 
-  // Registers beyond what there is go to the stack and back, each round of the body.
+  // Registers beyond the available ones are spilled and reloaded, in each round of the body.
   double spill_factor() {
     const int limit =
         gpu_ ? std::min(255, target_.registers_per_multiprocessor / std::max(1, most_lanes_))
@@ -264,7 +264,7 @@ class Evaluation {
     }
   }
 
-  // The time of the groups; `phase` has what they compute together.
+  // The time of the groups; `phase` has the time that they compute in total.
   double settle_groups(const PhaseWork& work, int cores, PhaseLatency* phase) const {
     const double by_cycle = phase->compute_ns / std::max(1.0, work.cycles);
     double ns = 0;
@@ -282,18 +282,19 @@ class Evaluation {
       ns += overlapped_ns(compute, moved);
     }
     if (!gpu_) return ns;
-    // The multiprocessors of a GPU do some of each at once.
+    // The multiprocessors of a GPU run parts of all groups at once.
     const double waited = waited_ns(work, cores, phase);
     return std::max(waited, overlapped_ns(phase->compute_ns, phase->moved_ns));
   }
 
-  // Multiprocessors that have blocks.
+  // The number of multiprocessors that have blocks.
   static int busy_cores(const GroupWork& group, int cores) {
     const double blocks = std::ceil(std::max(1.0, group.tasks) * group.lanes / 128);
     return static_cast<int>(std::min<double>(cores, blocks));
   }
 
-  // Waves of tasks that wait for what they read; `phase` moves what no cache held for them.
+  // The time of waves of tasks that wait for their loads; data that no cache held for them is added
+  // to what `phase` moves.
   double waited_ns(const PhaseWork& work, int cores, PhaseLatency* phase) const {
     double most = 0;
     for (const GroupWork& group : work.groups) {
@@ -318,7 +319,7 @@ class Evaluation {
     return std::max(both, read);
   }
 
-  // Of the core that is done last.
+  // The cycles of the core that finishes last.
   static double core_cycles(const PhaseWork& work, int cores, PhaseLatency* phase) {
     phase->waves = std::ceil(std::max(1.0, work.tasks) / cores);
     double cycles = work.cycles / std::min<double>(cores, std::max(1.0, work.tasks));
@@ -331,7 +332,7 @@ class Evaluation {
 
   // Formula 1: waves of resident warps, each as long as its warps' instructions take.
   double warp_cycles(const PhaseWork& work, PhaseLatency* phase) {
-    constexpr double kBlock = 256;  // of tasks that are a warp each
+    constexpr double kBlock = 256;  // for tasks of one warp each
     const double block = std::max<double>(work.lanes, kBlock);
     const double warps_of_block = block / target_.warp_size;
     double blocks = target_.threads_per_multiprocessor / block;
@@ -350,7 +351,7 @@ class Evaluation {
     const double warps = std::max(1.0, work.tasks) * work.lanes / target_.warp_size;
     phase->waves = std::ceil(warps / (resident * std::max(1, target_.multiprocessors)));
     const double of_warp = work.cycles / warps;
-    // The last wave may hold fewer; few warps cannot hide what an instruction takes to finish.
+    // The last wave may hold fewer; few warps cannot hide the latency of an instruction.
     const double held = std::min(resident, std::ceil(warps / std::max(1, target_.multiprocessors)));
     constexpr double kLatencyOverRate = 16;
     // A multiprocessor starts one block after the other.
@@ -363,11 +364,11 @@ class Evaluation {
   const PlacedFusion& placed_;
   const Target& target_;
   const bool gpu_;
-  int lanes_ = 1;                   // of the group at hand
+  int lanes_ = 1;                   // of the current group
   int most_lanes_ = 1;              // of all groups
   int64_t held_bytes_ = 0;          // of scratch, in registers of a GPU's threads
-  double resident_warps_ = 1;       // on a multiprocessor of a GPU, in the phase at hand
-  std::vector<int> row_registers_;  // of its rows, what they compute with
+  double resident_warps_ = 1;       // on a multiprocessor of a GPU, in the current phase
+  std::vector<int> row_registers_;  // of the group's rows, without held values
   std::vector<PhaseWork> works_;
   Latency result_;
 };
@@ -387,7 +388,7 @@ Latency of_template(const PlacedFusion& placed, const Target& target) {
     result.bytes += static_cast<double>(input.shape.bytes());
   for (const stage::Output& output : placed.graph.outputs) {
     result.bytes += static_cast<double>(placed.graph.stored_bytes(output));
-    if (output.array >= 0)  // it is not read
+    if (output.array >= 0)  // updated in place, not read
       result.bytes -=
           static_cast<double>(placed.graph.inputs[static_cast<size_t>(output.array)].shape.bytes());
   }
@@ -414,7 +415,7 @@ int live_values(const Stage& stage) {
   for (size_t n = 0; n < stage.nodes.size(); ++n) {
     const bool in_register = stage.nodes[n].kind == stage::Node::Kind::load ||
                              stage.nodes[n].kind == stage::Node::Kind::op;
-    alive -= ends[n];  // what an operator reads last, its result may overwrite
+    alive -= ends[n];  // a result may overwrite an operand that is read for the last time
     if (in_register && last[n] >= 0) {
       ++alive;
       ++ends[static_cast<size_t>(last[n])];

@@ -1,7 +1,7 @@
-// The latency evaluator (FusionStitching, formulas 1 and 2): the time of a placed
-// schedule on a target. Slower than delta.h, but more accurate: it knows digits, lanes, what is
-// recomputed, where values are kept and how many tasks there are. It decides between covers, and
-// gives `heddle explain` the time that a kernel should take.
+// The latency evaluator (FusionStitching, formulas 1 and 2): the time of a placed schedule on a
+// target. Slower than delta.h, but more accurate: it knows digits, lanes, recomputation, where
+// values are kept and the number of tasks. It decides between covers, and gives `heddle explain`
+// the time that a kernel should take.
 //
 //   ns = call + sum over phases of overlapped(compute, moved), where
 //   compute = waves * vector cycles of a task * spills, waves = ceil(tasks / workers)
@@ -18,7 +18,7 @@
 namespace heddle::cost {
 
 struct PhaseLatency {
-  double tasks = 1, waves = 1;  // of a GPU: waves of warps
+  double tasks = 1, waves = 1;  // on a GPU: waves of warps
   double compute_ns = 0, moved_ns = 0, ns = 0;
   double bytes = 0;  // between the phase and memory
 };
@@ -28,9 +28,9 @@ struct Latency {
   double call_ns = 0, compute_ns = 0, moved_ns = 0;
   std::vector<PhaseLatency> phases;
   bool serial = true;        // CPU: one core computes it
-  bool by_template = false;  // ns is the family's; the parts are not told apart
-  int registers = 0;         // most that are alive: vectors of a core, or 4-byte ones of a thread
-  int spilled = 0;           // of these, beyond what there is
+  bool by_template = false;  // ns is by the family's model; the parts are not known
+  int registers = 0;         // most live ones: vectors of a core, or 4-byte ones of a thread
+  int spilled = 0;           // live ones beyond the available number
   double occupancy = 1;      // GPU: warps resident, by threads, registers and scratch
   int64_t scratch_bytes = 0;
   double bytes = 0, flops = 0;
@@ -39,7 +39,7 @@ struct Latency {
 // `placed.decision` must be yes. Any number of phases and groups.
 Latency latency(const stage::PlacedFusion& placed, const target::Target& target);
 
-// Registers that are alive at once in the body of a stage, by linear scan over its nodes.
+// The most live registers in the body of a stage, by linear scan over its nodes.
 int live_values(const stage::Stage& stage);
 
 }  // namespace heddle::cost

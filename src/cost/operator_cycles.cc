@@ -6,7 +6,7 @@ namespace heddle::cost {
 
 namespace {
 
-// The operator whose cycles stand for those of its class.
+// The operator whose cycles are used for its class.
 std::string_view measured_for(hlo::CostClass cost) {
   switch (cost) {
     case hlo::CostClass::divide:

@@ -1,4 +1,4 @@
-// What one vector of an operator costs, by the target's table.
+// The cost of one vector of an operator, by the target's table.
 #pragma once
 
 #include "hlo/opcode.h"
@@ -7,7 +7,7 @@
 namespace heddle::cost {
 
 // Cycles at full rate. `fast`: in the form that a named rewrite allows (stage_graph.h). An operator
-// without a row of its own costs what the measured operator of its class does.
+// that is not in the table costs as much as the measured operator of its class.
 double operator_cycles(hlo::Opcode opcode, bool fast, const target::Target& target);
 
 }  // namespace heddle::cost

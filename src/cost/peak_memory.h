@@ -1,4 +1,4 @@
-// Peak memory of a sequence of kernels: what is alive at once, without the arena's gaps.
+// Peak memory of a sequence of kernels: live bytes, without the arena's gaps.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ struct SequenceStep {
   std::vector<int> makes, reads;
 };
 
-// Most bytes alive at one step. Values that no step makes are alive from the start to their last
-// reader; `kept`: those that stay to the end. `bytes` is by value.
+// The most live bytes at one step. Values that no step makes are live from the start to their last
+// reader; `kept`: values that are live to the end. `bytes` is by value.
 int64_t peak_bytes(const std::vector<SequenceStep>& steps, const std::vector<int64_t>& bytes,
                    const std::vector<int>& kept);
 

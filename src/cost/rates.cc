@@ -14,10 +14,10 @@ struct Knot {
   double bytes = 0, ns = 0;
 };
 
-// Bytes a nanosecond of a cache, for so many cores.
+// Bytes per nanosecond of a cache, for `cores` cores.
 double cache_rate(const Target& target, size_t level, int cores) {
   const target::Cache& cache = target.caches[level];
-  // A GPU's later caches are told for all multiprocessors together.
+  // The rates of a GPU's later caches are for all multiprocessors together.
   if (target.kind == DeviceKind::gpu && level > 0) return cache.bandwidth_bytes_per_ns;
   return cache.bandwidth_bytes_per_ns * cores;
 }
@@ -34,7 +34,7 @@ double read_rate(const Target& target, int cores) {
   return part > 0 ? std::min(1.0, part) * rate : rate;
 }
 
-// The curve of an array that lies in cache `first` or beyond; `beyond` is the rate behind the last.
+// The curve of an array in cache `first` or beyond; `beyond` is the rate past the last cache.
 std::vector<Knot> curve(const Target& target, size_t first, int cores, double beyond) {
   std::vector<Knot> knots{{0, 0}};
   auto add = [&](double bytes, double rate) {
@@ -67,7 +67,7 @@ double transfer_ns(Transition transition, double bytes, int cores, const Target&
     const size_t level = gpu || target.caches.size() < 2 || 2 * bytes <= first * cores ? 0 : 1;
     return bytes / std::max(1e-3, cache_rate(target, level, cores));
   }
-  // What lies in a GPU's first cache is gone when the next kernel starts.
+  // The contents of a GPU's first cache are lost when the next kernel starts.
   size_t first = target.kind == DeviceKind::gpu ? 1 : 0;
   if (transition == Transition::memory_near && target.kind == DeviceKind::cpu) first = 2;
   const double beyond =

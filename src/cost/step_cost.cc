@@ -58,7 +58,7 @@ StepCost cost_of_step(const std::vector<const Instr*>& kernels, const target::Ta
   constexpr double kPartOfPeak = 0.35, kPartOfRead = 2.5, kSpread = 1.6;
   const double flops_per_ns =
       kPartOfPeak * target.peak_flops_per_ns(tensor::Type::f32) / std::max(1, target.cores);
-  // What a target says of its second cache counts no prefetching.
+  // The rate of a target's second cache does not include prefetching.
   double bytes_per_ns = target.caches.size() > 1 ? target.caches[1].bandwidth_bytes_per_ns : 0;
   bytes_per_ns = kPartOfRead * (bytes_per_ns > 0 ? bytes_per_ns : 16);
   StepCost cost;

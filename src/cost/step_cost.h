@@ -1,4 +1,4 @@
-// What a step of a loop takes.
+// The time of a step of a loop.
 #pragma once
 
 #include <vector>

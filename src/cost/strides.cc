@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kSmallElems = 4096;
 
-// Lanes along `digit` are neighbours, or all the same element.
+// Whether lanes along `digit` access adjacent elements, or all the same one.
 bool is_beside(const Expr& x, int digit) {
   return !x.uses(digit) || (x.factor_of(digit) == 1 && !(x - Expr::digit(digit)).uses(digit));
 }
@@ -56,7 +56,7 @@ int64_t strided_elems(const stage::PlacedFusion& placed) {
     const stage::Stage& first = placed.graph.stage(row->joined[0]);
     if (is_top_k(first)) continue;
     const stage::Turn* turn = row->turn();
-    // A window in words has whole vectors of them, or one for a group (schedule/windows.h).
+    // A window in words loads whole vectors of words, or one word for a group (schedule/windows.h).
     const bool in_words = row->nest() && row->nest()->mma->is_dot();
     for (size_t m = 0; m < row->joined.size(); ++m) {
       const int lane = row->own.back().digits[m];

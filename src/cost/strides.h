@@ -1,20 +1,21 @@
-// How much of a schedule moves across its lanes: neighbouring lanes that are no neighbours in
-// memory. The explorer asks whether two operators are better off apart.
+// How much data of a schedule moves across its lanes: neighbouring lanes are not adjacent in
+// memory. The explorer uses it to tell whether two operators are better separate.
 #pragma once
 
 #include "stage/placed.h"
 
 namespace heddle::cost {
 
-// Elements that rows read from inputs or write to outputs with a stride from lane to lane; arrays
-// that a first cache holds easily do not count, nor does what a family or a turned square (turn.h)
-// moves. 0 for a refused placement.
+// Elements that rows read from inputs or write to outputs with a stride from lane to lane, without
+// arrays that easily fit a first cache, and without accesses of a family or of a transposed square
+// (turn.h). 0 for a refused placement.
 int64_t strided_elems(const stage::PlacedFusion& placed);
 
-// Columns of a product's last vector from which on they are turned.
+// The least number of columns of a product's last vector that are transposed.
 inline constexpr int64_t kLeastTurned = 4;
-// Elements that a product's kernel stores one by one: its results run on along neither the columns
-// of its tiles nor, in whole vectors of them, their rows (stitch/gemm_turned.cc). 0 for others.
+// Elements that a product's kernel stores one by one: its results are contiguous neither along the
+// columns of its tiles nor, in whole vectors, along their rows (stitch/gemm_turned.cc). 0 for other
+// kernels.
 int64_t scattered_stores(const stage::PlacedFusion& placed);
 
 }  // namespace heddle::cost

@@ -32,7 +32,7 @@ double moved_bytes(const stage::PlacedFusion& placed) {
           size = static_cast<double>(tensor::type_bytes(from.values[value].type));
           array = {1, source};
         }
-        // Loads at several places of one array: never more than all of it.
+        // Several loads of one array count at most all of it.
         double& sum = read[array];
         sum = std::min(elems * size, std::max(sum, std::min(elems, points) * size));
       }

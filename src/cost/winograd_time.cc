@@ -8,8 +8,8 @@ namespace heddle::cost {
 
 namespace {
 
-// Cycles of a vector of one tile: loads, sums and stores of the transforms, as they are written in
-// stitch/winograd.cc, with what does not fit the registers.
+// Cycles of a vector of one tile: loads, sums and stores of the transforms in stitch/winograd.cc,
+// with spills.
 double input_cycles(int m) { return m == 2 ? 40 : 150; }
 double output_cycles(int m) { return m == 2 ? 28 : 100; }
 
@@ -45,8 +45,8 @@ double winograd_cycles(const stage::Winograd& winograd, const stage::WinogradSha
   const double products =
       static_cast<double>(points) *
       gemm_cycles(winograd.tile, tiles, winograd.columns, shape.channels, target);
-  // The filter passes by once a task, ahead of its use; what overflows the second cache between the
-  // three steps goes through the third.
+  // The filter is read once per task, and prefetched; data between the three steps that overflows
+  // the second cache goes through the third.
   const int64_t second = target.second_cache_bytes();
   const double filter = static_cast<double>(points * shape.channels * winograd.columns * 4);
   const bool resident = stays_in_second_cache(winograd, shape, target);

@@ -10,11 +10,11 @@ struct WinogradTiles {
   int64_t lines, across;  // of an image
 };
 WinogradTiles tiles_of(const stage::WinogradShape& shape, int m);
-// The transformed filter stays in the second cache.
+// Whether the transformed filter stays in the second cache.
 bool stays_in_second_cache(const stage::Winograd& winograd, const stage::WinogradShape& shape,
                            const target::Target& target);
 
-// Predicted cycles of all cores together, and those of the direct form at its usual rate.
+// Predicted cycles of all cores together; and of the direct form at its usual rate.
 double winograd_cycles(const stage::Winograd& winograd, const stage::WinogradShape& shape,
                        const target::Target& target);
 double direct_cycles(const stage::WinogradShape& shape, const target::Target& target);

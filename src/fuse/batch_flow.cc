@@ -34,7 +34,8 @@ struct Side {
   int64_t begin, end;
 };
 
-// The same rows on the other side of what is split or merged; none: they are not its major part.
+// The rows on the other side of dimensions that are split or merged; none: they are not its major
+// part.
 std::optional<RowPlace> passed(RowPlace place, const Side& from, const Side& to) {
   if (place.dim != from.begin) return {};
   const int64_t inner = place.unit * product(from.shape, from.begin + 1, from.end);
@@ -43,7 +44,7 @@ std::optional<RowPlace> passed(RowPlace place, const Side& from, const Side& to)
   return RowPlace{to.begin, inner / behind};
 }
 
-// Whether an operator of fewer rows differs by its shapes alone, or by what StripCutter makes so.
+// Whether the operator for fewer rows differs only in its shapes, or in what StripCutter adapts.
 bool is_followed(const Instr* instr) {
   return !instr->is(Opcode::gather) &&
          hlo::opcode_info(instr->opcode()).mapping != hlo::Mapping::window;
@@ -127,7 +128,7 @@ Decision BatchFlow::set(const Instr* value, RowPlace place) {
   return Decision::yes();
 }
 
-// The rows at `place` of an operand are summed up.
+// The operator sums over the rows at `place` of an operand.
 Decision BatchFlow::visit_sum(const Instr* instr, const DimLink& link, RowPlace place) {
   if (!adds(instr)) return mixes(instr);
   sums_.insert(instr);
@@ -135,7 +136,7 @@ Decision BatchFlow::visit_sum(const Instr* instr, const DimLink& link, RowPlace 
   return set(instr->operand(static_cast<size_t>(link.other)), {link.other_dim, place.unit});
 }
 
-// What is known of one side of an operator tells of the other one.
+// Propagates the place of rows between operands and result of an operator.
 Decision BatchFlow::visit(const Instr* instr) {
   if (is_structure(instr)) return Decision::yes();
   const std::optional<RowPlace> result = place_of(instr);
@@ -152,8 +153,8 @@ Decision BatchFlow::visit(const Instr* instr) {
     if (map.is_opaque || !is_followed(instr)) return mixes(instr);
     const DimLink* link = place ? map.of_operand(place->dim) : map.of_result(result->dim);
     if (!link && !place) {
-      // Has none of the dimension: a broadcast's operand, the other side of a product; a part that
-      // lies elsewhere along it is none of these.
+      // The operand lacks the dimension: a broadcast's operand, the other side of a product. A part
+      // at another position along it is refused.
       const bool repeats = std::all_of(map.links.begin(), map.links.end(), [](const DimLink& each) {
         return each.kind == DimKind::same || each.kind == DimKind::reduced;
       });
@@ -175,7 +176,7 @@ Decision BatchFlow::visit(const Instr* instr) {
   return Decision::yes();
 }
 
-// Sums over all rows go nowhere but into a leaf that they are added to.
+// Checks that sums over all rows are only added to a leaf.
 Decision BatchFlow::find_sums() {
   const size_t leaves = loop_->shape().elements().size();
   std::unordered_set<size_t> of_leaves;
@@ -208,7 +209,7 @@ Decision BatchFlow::find_sums() {
   }
   for (size_t sum : sums)
     if (of_leaves.count(sum)) return Decision::no("loop-rows", "a leaf is a sum over all rows");
-  // Nothing else reads what is summed up.
+  // Nothing else may read a leaf that accumulates a sum.
   std::unordered_map<size_t, int> readers;
   for (const Instr* instr : instrs_) {
     if (is_structure(instr)) continue;
@@ -253,7 +254,7 @@ Decision BatchFlow::find_uses() {
     if (!in_memory && classes_[at].place->unit != 1)
       return Decision::no("loop-rows", "leaf {} has its rows merged with another dimension", i);
   }
-  // One array, one use.
+  // Every array must have a single use.
   for (int64_t i = 0; i < leaves; ++i)
     if (uses_[static_cast<size_t>(i)] != LeafUse::whole &&
         is_whole(body.root()->operand(static_cast<size_t>(i))))

@@ -1,4 +1,4 @@
-// Private to fuse: where the rows of a batch are in every value of a loop's step.
+// Private to fuse: finds where the rows of a batch are in every value of a loop's step.
 #pragma once
 
 #include <optional>
@@ -18,32 +18,33 @@ struct RowPlace {
   bool operator==(const RowPlace&) const = default;
 };
 
-// What becomes of a leaf of the state when a loop is cut into strips of rows.
+// How a leaf of the state is treated when a loop is cut into strips of rows.
 enum class LeafUse {
   shared,   // has no rows, and is loop-invariant
-  counted,  // has no rows, and changes: every strip does it again
+  counted,  // has no rows, and changes: every strip computes it again
   summed,   // has no rows; each step adds a sum over all rows, and nothing else reads it
-  whole,    // has rows; only boxes of it are read, or put into it
-  sliced,   // has rows, is loop-invariant
+  whole,    // has rows; only accessed by dynamic-slice and dynamic-update-slice
+  sliced,   // has rows, and is loop-invariant
   carried,  // has rows and changes
 };
 
-// Follows the rows of one leaf through a covered body, its fusions and around the loop. The
-// fusions' computations have one caller each.
+// Follows the rows of one leaf through a covered body, its fusions and from one trip to the next.
+// The fusions' computations have one caller each.
 class BatchFlow {
  public:
   explicit BatchFlow(const Instr* loop);
 
-  // From dimension `dim` of leaf `leaf`. No (code `loop-rows`): a step mixes rows. Asked once.
+  // Starts at dimension `dim` of leaf `leaf`. No (code `loop-rows`): a step mixes rows. Call it
+  // once.
   Decision follow(int64_t leaf, int64_t dim);
 
   int64_t rows() const { return rows_; }
   LeafUse use_of(int64_t leaf) const { return uses_[static_cast<size_t>(leaf)]; }
   std::optional<RowPlace> leaf_place(int64_t leaf) const;
   std::optional<RowPlace> place_of(const Instr* value) const;
-  // Of which only boxes are read or written: it keeps its extents.
+  // Whether only slices of the value are read or written: it keeps its extents.
   bool is_whole(const Instr* value) const;
-  const std::vector<Instr*>& instrs() const { return instrs_; }  // the fusions' among them
+  const std::vector<Instr*>& instrs() const { return instrs_; }  // including the fusions'
 
  private:
   struct Class {

@@ -1,4 +1,4 @@
-// Private to fuse: what kernels that put boxes where they belong write over.
+// Private to fuse: arrays that kernels with in-place updates overwrite.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,11 @@
 
 namespace heddle::fuse {
 
-// What the fusion puts boxes into comes from outside, and nobody else reads it.
+// Whether the arrays that the fusion updates in place come from outside and have no other reader.
 bool has_own_arrays(const Instr* fusion);
-// One of them reads what the other one writes over: an array that it puts a box into, or a donated
-// one whose memory a result takes, unless the reader leads to that. Side by side they need a copy.
+// Whether one of them reads an array that the other overwrites: by an in-place update, or as a
+// donated array whose memory a result takes, unless the reader leads to that result. Run together,
+// they would need a copy.
 bool writes_over_what_is_read(const std::vector<Instr*>& one, const std::vector<Instr*>& other);
 
 }  // namespace heddle::fuse

@@ -1,4 +1,4 @@
-// Private to fuse: kernels that cannot share their loops, and could share a launch.
+// Private to fuse: kernels that cannot share their loops but could share a launch.
 #pragma once
 
 #include <cstddef>

@@ -12,25 +12,25 @@ namespace heddle::fuse {
 
 namespace {
 
-// Patterns taken so far, newest first; plans share their beginnings.
+// Patterns taken so far, newest first; plans share prefixes.
 struct Taken {
   PatternId id;
   std::shared_ptr<const Taken> before;
 };
 
-// Taken, with vertices that are still ahead.
+// A taken pattern with vertices that are still ahead.
 struct Open {
   PatternId id;
   int last;                           // vertex
-  std::shared_ptr<const Band> below;  // what it leads to, through others that are taken too
+  std::shared_ptr<const Band> below;  // vertices that it leads to, also through others
 };
 
 struct Plan {
   double gain = 0;
-  double hope = 0;  // what vertices ahead that are free may still gain
+  double hope = 0;  // the gain that free vertices ahead may still bring
   std::shared_ptr<const Taken> taken;
   std::vector<Open> open;
-  std::vector<PatternId> owner;  // by vertex, of those less than kSpan away; -1: free
+  std::vector<PatternId> owner;  // by vertex, for vertices less than kSpan away; -1: free
 };
 
 class CoverSearch {
@@ -74,11 +74,11 @@ class CoverSearch {
     return plan.owner[static_cast<size_t>(v) % ring_];
   }
 
-  // The vertex is behind: nothing more is hoped of it.
+  // Moves past a vertex, from which no more gain is hoped for.
   void pass(int v, Plan* plan) const {
     if (owner(*plan, v) < 0) plan->hope -= share_[static_cast<size_t>(v)];
     std::erase_if(plan->open, [&](const Open& open) { return open.last <= v; });
-    // No pattern from here on spans so far back.
+    // No later pattern reaches back that far.
     if (v >= kSpan) owner(plan, v - kSpan) = -1;
   }
 
@@ -147,7 +147,7 @@ class CoverSearch {
                        [&](int member) { return owner(plan, member) >= 0; });
   }
 
-  // What the members lead to while nothing else is contracted.
+  // The vertices that the members lead to while no other pattern is contracted.
   Band below(const Members& members) const {
     Band band;
     for (int member : members) band.unite(patterns_.reach().descendants(member));
@@ -158,9 +158,9 @@ class CoverSearch {
     return std::any_of(members.begin(), members.end(), [&](int v) { return from.has(v); });
   }
 
-  // Would a path lead out of the pattern and, through others that are taken, back into it? Each is
-  // convex by itself; together they need not be. All begin before this pattern does, so the path
-  // enters the first of them at a vertex that is still ahead.
+  // Whether a path would lead out of the pattern and, through other taken ones, back into it. Each
+  // pattern is convex; together they may not be. All taken ones begin before this pattern, so the
+  // path enters the first of them at a vertex that is still ahead.
   bool makes_cycle(const Plan& plan, const Pattern& pattern) const {
     if (plan.open.empty()) return false;
     const Band from = below(pattern.members);
@@ -201,7 +201,7 @@ class Merger {
   Cover run() {
     for (size_t node = 0; node < nodes_.size(); ++node) push_pairs(node, neighbours(node));
     unite_all();
-    if (remote_) {  // the virtual producer's turn
+    if (remote_) {  // pairs without an edge, which share a virtual producer
       for (size_t node : alive_in_order()) push_remote(node);
       unite_all();
     }
@@ -220,7 +220,7 @@ class Merger {
  private:
   struct Node {
     Members members;
-    PatternId pattern = -1;  // -1: a vertex by itself
+    PatternId pattern = -1;  // -1: a single vertex
     bool alive = true;
   };
   struct Pair {
@@ -249,7 +249,7 @@ class Merger {
     return found;
   }
 
-  // What it reads, and what reads it.
+  // Its producers and its consumers.
   std::vector<size_t> neighbours(size_t node) const {
     std::vector<size_t> found;
     auto see = [&](int vertex) {
@@ -286,7 +286,7 @@ class Merger {
     }
   }
 
-  // Pairs with those that come shortly before it: of the same class, and of any.
+  // Pairs the node with nodes that come shortly before it: of the same class, and of any.
   void push_remote(size_t node) {
     constexpr size_t kMostPartners = 4;
     constexpr int kFarthest = 256;
@@ -319,7 +319,7 @@ class Merger {
     }
   }
 
-  // Unless a path leads from one to the other through a third.
+  // Unites the nodes, unless a path leads from one to the other through a third.
   void unite(size_t a, size_t b, PatternId to) {
     const std::vector<int> both{kernel(a), kernel(b)};
     if (order_.makes_cycle(both)) return;

@@ -10,9 +10,9 @@ namespace heddle::fuse {
 
 namespace {
 
-// A cover without a cycle is a way from nothing to everything on which every step adds a kernel
-// whose producers are there already. So the least time is the shortest way through the sets of
-// vertices that hold all producers of their members.
+// An acyclic cover is a path from the empty set to all vertices on which every step adds a kernel
+// whose producers are in the set already. So the least time is the shortest path through the sets
+// of vertices that contain all producers of their members.
 class Enumeration {
  public:
   Enumeration(const Graph& graph, size_t most_kernels, const KernelPrice& price)
@@ -81,7 +81,7 @@ class Enumeration {
                        [&](int producer) { return (there >> producer) & 1; });
   }
 
-  // What may not move comes as soon as it can.
+  // Adds vertices that cannot fuse, as soon as their producers are done.
   uint64_t with_others(uint64_t done) const {
     for (int v = 0; v < count_; ++v)
       if (!graph_.vertices[static_cast<size_t>(v)].can_fuse && is_ready(v, done))
@@ -89,8 +89,8 @@ class Enumeration {
     return done;
   }
 
-  // All sets of vertices from `from` on that may follow `done` as a kernel, until `found` has
-  // enough (false).
+  // Calls `found` for all sets of vertices from `from` on that may follow `done` as a kernel, until
+  // it returns false.
   template <typename Found>
   bool add_kernels(uint64_t done, uint64_t kernel, int from, Found&& found) {
     for (int v = from; v < count_; ++v) {

@@ -9,12 +9,12 @@
 
 namespace heddle::fuse {
 
-// What a kernel of these vertices takes; infinity if no code can be made of it.
+// The time of a kernel of these vertices; infinity if there is no code for it.
 using KernelPrice = std::function<double(const Members&)>;
 
-// The kernels of a cover of all vertices that can fuse, without a cycle, that takes the least time
-// of all such covers. None: more than 64 vertices, or more than `most_kernels` sets of vertices to
-// be priced (that is known before the first is).
+// The kernels of the fastest acyclic cover of all vertices that can fuse. None: more than 64
+// vertices, or more than `most_kernels` sets of vertices to price (checked before the first is
+// priced).
 std::optional<std::vector<Members>> best_cover(const Graph& graph, size_t most_kernels,
                                                const KernelPrice& price);
 

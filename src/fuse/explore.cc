@@ -17,24 +17,24 @@ namespace heddle::fuse {
 
 namespace {
 
-// A cover that lets the peak of memory grow beyond this must be worth it.
+// A cover that raises the peak of memory by more than kMostPeak must gain kGainForPeak.
 constexpr double kMostPeak = 1.10, kGainForPeak = 1.05;
 constexpr size_t kSmallGraph = 64;     // vertices
-constexpr size_t kMostKernels = 1024;  // that an enumeration prices
+constexpr size_t kMostKernels = 1024;  // priced by an enumeration, at most
 
-// Of several kernels together.
+// Totals of several kernels.
 struct Total {
   double ns = 0, price = 0;
   int64_t kernels = 0;
 };
 
-// May a cover with more kernels stand where the basic one was?
+// Whether a cover, perhaps of more kernels, may replace the basic one.
 bool may_replace(const Total& found, const Total& basic, const SearchOptions& options) {
   return options.covers == Pricing::calls ||
          may_add_kernels(found.price, basic.price, found.kernels - basic.kernels, options);
 }
 
-// Clearly less: of what is counted in calls, any less.
+// Whether it is clearly cheaper; if prices are calls, any less is.
 bool is_clearly_less(const Total& found, const Total& instead, const SearchOptions& options) {
   return options.covers == Pricing::calls
              ? found.price < instead.price
@@ -42,7 +42,7 @@ bool is_clearly_less(const Total& found, const Total& instead, const SearchOptio
                    found.price + options.least_gain_ns <= instead.price;
 }
 
-// The basic groups and a cover by search, region by region: what is faster.
+// Takes the faster of the basic groups and a searched cover, region by region.
 class Choice {
  public:
   Choice(const SearchSpace& space, PatternJudge* judge, const Patterns& patterns,
@@ -64,7 +64,7 @@ class Choice {
     add_up();
   }
 
-  // False: together they would have a cycle.
+  // False: the chosen parts would have a cycle.
   bool choose(bool only_searched) {
     std::unordered_map<int, std::pair<Total, Total>> totals;  // basic, searched
     for (const Part& part : basic_) add(part, &totals[regions_.of(part.region)].first);
@@ -85,7 +85,7 @@ class Choice {
   const Total& total() const { return total_; }
   size_t kernels() const { return chosen_.size(); }
 
-  // Bytes alive at once, the parts in an order of the graph.
+  // The peak of live bytes, with the parts in an order of the graph.
   int64_t peak() const {
     const auto& vertices = space_.graph.vertices;
     const std::optional<KernelOrder> kernels = order();
@@ -109,8 +109,8 @@ class Choice {
     return cost::peak_bytes(steps, bytes, {});
   }
 
-  // By small steps; what the basic fusion made stays where it holds copies that the search would
-  // not make. As many kernels as `basic` has need no more gain than others.
+  // Refines the choice in small steps; basic groups stay if they hold copies that the search would
+  // not make. Kernels up to the number in `basic` need no extra gain.
   void refine(const Total& basic) {
     std::vector<CoverPart> parts;
     for (const Part* part : chosen_) {
@@ -123,7 +123,7 @@ class Choice {
     }
     if (!fuse::refine(space_.graph, &judge_, options_, basic.kernels - total_.kernels, &parts))
       return;
-    std::map<Members, bool> wanted;  // and is there already
+    std::map<Members, bool> wanted;  // whether it exists already
     for (CoverPart& part : parts) wanted.emplace(std::move(part.members), false);
     std::vector<const Part*> kept;
     for (const Part* part : chosen_) {
@@ -169,15 +169,15 @@ class Choice {
   }
 
   struct Part {
-    Members own;     // vertices that it makes
-    int region = 0;  // a vertex of it
+    Members own;     // vertices that it computes
+    int region = 0;  // one of its vertices
     double ns = 0;   // by the latency evaluator
     double price = 0;
     Group* group = nullptr;  // basic
     Instr* alone = nullptr;  // searched: one instruction without the views it reads
   };
 
-  // Views by themselves are no kernels here: either cover may need them.
+  // Views alone do not count as kernels: either cover may need them.
   static void add(const Part& part, Total* total) {
     total->ns += part.ns;
     total->price += part.price;
@@ -203,7 +203,7 @@ class Choice {
       part.group = group;
       set_price(judge_.judge(*group), &part);
       Members touched = space_.vertices_of(*group, /*own=*/false);
-      // A view by itself belongs to whoever reads it.
+      // A view alone belongs to the regions of its readers.
       if (part.own.empty())
         for (const Instr* member : group->members) add_readers(member, &touched);
       if (touched.empty()) touched.push_back(0);
@@ -228,7 +228,7 @@ class Choice {
     part.region = members[0];
     const Judged& judged = judge_.judge(members);
     set_price(judged, &part);
-    // Its views cannot be read in place: they are kernels of their own.
+    // Its views cannot be read in place: they become separate kernels.
     if (members.size() == 1 && !judged.builds)
       part.alone = space_.instr_of[static_cast<size_t>(members[0])];
     part.own = std::move(members);
@@ -250,8 +250,8 @@ class Choice {
         add({v});
   }
 
-  // Which instructions are in their readers' groups only; those that somebody reads from outside
-  // and that nobody makes get a kernel of their own (or stay: a reshape is no work).
+  // Finds the instructions that only their readers' groups compute; one that is also read
+  // elsewhere, and computed by no group, gets a separate kernel (a reshape stays: it is no work).
   void settle_copies(Explored* result) const {
     std::unordered_map<const Instr*, std::vector<const Group*>> holders;
     std::unordered_set<const Instr*> made;
@@ -307,7 +307,7 @@ int64_t movable_count(const Graph& graph) {
                        [](const Vertex& vertex) { return vertex.can_fuse; });
 }
 
-// One search: the covers of the basic fusion and of the patterns are priced, the best is refined.
+// One search: prices the covers of the basic fusion and of the patterns, and refines the best.
 class Exploration {
  public:
   // Precondition: `space` has an order, and something to search.
@@ -318,9 +318,9 @@ class Exploration {
         judge_(space, target, facts, options.patterns),
         patterns_(space.graph, &judge_, options) {}
 
-  // Without groups where nothing was found.
+  // Returns no groups if nothing was found.
   Explored run() {
-    // What the basic fusion found is a candidate like others.
+    // The groups of the basic fusion are candidates too.
     for (const Group* group : space_.free)
       if (Members members = space_.vertices_of(*group, /*own=*/false); members.size() > 1)
         patterns_.offer(std::move(members));
@@ -357,7 +357,7 @@ class Exploration {
       auto choice = std::make_unique<Choice>(space_, &judge_, patterns_, &cover, options_);
       if (!choice->choose(only_searched)) continue;
       const Total& found = choice->total();
-      // Where all regions are taken, some may lose.
+      // If all regions are taken, some may lose.
       const bool better = only_searched ? is_clearly_less(found, basic_total_, options_) &&
                                               may_replace(found, basic_total_, options_)
                                         : found.price < basic_total_.price;
@@ -367,7 +367,7 @@ class Exploration {
         is_searched_ = true;
         best_ = std::move(choice);
       }
-      if (!only_searched) break;  // it had no cycle: no need of the second
+      if (!only_searched) break;  // it had no cycle: the second try is not needed
     }
   }
 
@@ -383,7 +383,7 @@ class Exploration {
       best_ = std::move(other);
   }
 
-  // The best cover of a small graph, by all there are where these are few.
+  // Refines the best cover; of a small graph with few covers, tries all of them.
   void refine() {
     const bool small = space_.graph.vertices.size() <= kSmallGraph;
     const auto price = [&](const Members& members) {
@@ -400,7 +400,8 @@ class Exploration {
     if (!small && !is_searched_) return;
     best_->refine(basic_total_);
     if (!small) return;
-    // A small graph has time for a second beginning: the basic fusion may be far from the best.
+    // For a small graph there is time for a second starting point: the basic fusion may be far from
+    // the best.
     auto other = std::make_unique<Choice>(space_, &judge_, patterns_, &covers_.front(), options_);
     if (!other->choose(/*only_searched=*/true)) return;
     other->refine(basic_total_);

@@ -1,4 +1,4 @@
-// Private to fuse: covers what the greedy cover made of the memory-bound rest anew, by search
+// Private to fuse: replaces the greedy cover of the memory-bound part by one that is searched
 // (FusionStitching, Zheng et al. 2020).
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace heddle::fuse {
 
-// What a cover is made from: instructions in order, and the groups that a basic fusion made.
+// The input of a cover: instructions in order, and the groups that a basic fusion made.
 struct Basic {
   const Covered* covered = nullptr;
   std::vector<Group*> groups;
@@ -21,24 +21,24 @@ struct Basic {
 };
 
 struct Explored {
-  std::vector<Group*> groups;                // all, those that stay among them
+  std::vector<Group*> groups;                // all, including the ones that stay
   std::vector<std::unique_ptr<Group>> made;  // owns the new ones
   std::unordered_set<const Instr*> copies;
-  Decision decision = Decision::yes();  // no: a check of the search's own failed (kInternalCycle)
+  Decision decision = Decision::yes();  // no: an internal check failed (kInternalCycle)
   SearchReport report;
 };
 
-// Groups around dots, convolutions and windows, and those that are done once, stay as they are
-// (`stays`). Of the rest is searched what may gain more than its search takes; wherever the parts
-// found are not predicted to be clearly faster than the basic groups in their place (more of them:
-// faster by more than the evaluator errs, search_options.h), these stay too. So the result is never
-// predicted to be slower. Kernels are counted as the cover has them: form_composites may give some
-// of them one launch later, as phases that keep the schedules found here. `facts`: of the same
-// target; what the basic fusion asked for is known.
+// Groups for which `stays` holds (around dots, convolutions and windows, or run once) stay as they
+// are. Of the rest, the part that may gain more than its search takes is searched; wherever the
+// parts found are not predicted to be clearly faster than the basic groups in their place (if they
+// are more: faster by more than the evaluator's error, search_options.h), the basic groups stay. So
+// the result is never predicted to be slower. Kernels are counted as in the cover: form_composites
+// may later give several of them one launch, as phases that keep the schedules found here. `facts`:
+// of the same target; it knows what the basic fusion asked for.
 Explored explore(const Basic& basic, const target::Target& target, PlacedFacts* facts,
                  const std::function<bool(const Group&)>& stays, const SearchOptions& options);
 
-// Sums up what several computations took.
+// Adds up the reports of several computations.
 void add_report(const SearchReport& from, SearchReport* to);
 
 }  // namespace heddle::fuse

@@ -6,7 +6,7 @@ namespace heddle::fuse {
 
 namespace {
 
-// A member that `is_sought` and that a path inside the group leads to from `instr`.
+// Whether a path inside the group leads from `instr` to a member that `is_sought`.
 template <typename Sought>
 bool feeds(const Instr* instr, const Group& group, Sought&& is_sought) {
   std::unordered_set<const Instr*> reached{instr};

@@ -1,8 +1,9 @@
-// Behind the cover: fusions without a product that read one another or the same arrays become parts
-// of one fusion (hlo/join.h), a kernel whose phases are theirs (packing of different spaces,
-// grid composition). So do those that can stand anywhere, as they read arguments alone and nobody
-// but the caller reads them. Refusals: `cycle`, `too-large`, `far` (too much stands between them),
-// `memory` (what dies between them would be kept).
+// After the cover: fusions without a product that read one another or the same arrays become parts
+// of one fusion (hlo/join.h), a kernel with the phases of all parts (packing of different spaces,
+// grid composition). So do fusions that can run at any time, because they read only arguments and
+// only the caller reads them. Refusals: `cycle`, `too-large`, `far` (too many commands between
+// them), `in-place` (one overwrites what the other reads), `memory` (values that die between them
+// would be kept).
 #include "fuse/composites.h"
 
 #include <algorithm>
@@ -23,18 +24,18 @@ namespace heddle::fuse {
 namespace {
 
 constexpr size_t kMostInstrs = 768;       // of all parts
-constexpr int kSpan = 512;                // units that stand between two parts at most
-constexpr size_t kMostNeighbours = 16;    // that are asked of one unit
+constexpr int kSpan = 512;                // units between two parts, at most
+constexpr size_t kMostNeighbours = 16;    // that are tried for one unit
 constexpr int64_t kMostGrowth = 1 << 20;  // of the memory for temporaries, for one join
 constexpr int64_t kSmallBytes = 4096;     // of a result that costs nothing to keep
 constexpr int64_t kSmallPeak = 1 << 18;   // of temporaries: less need not be saved
 
-// Reads an element of an array, or the whole of a small one: what scalars share is no reason.
+// Whether it is an array of several elements: sharing scalars is no reason to join.
 bool is_array(const Instr* value) {
   return value->shape().is_array() && value->shape().elems() > 1;
 }
 
-// Who waits for whom, in a computation: everything that is no view, and no argument.
+// Joins the units of a computation (all instructions but views and arguments) by their dependences.
 class Composer {
  public:
   Composer(const Covered& covered, std::vector<Refusal>* refusals)
@@ -69,14 +70,14 @@ class Composer {
 
  private:
   struct Unit {
-    std::vector<Instr*> parts;  // empty: in another one
+    std::vector<Instr*> parts;  // empty: joined to another unit
     bool may_join = false;
     size_t instrs = 0;
-    bool is_free = false;  // reads arguments alone, and is small or read by the caller alone
-    int64_t live = 0;      // bytes that are alive while it runs
+    bool is_free = false;  // reads only arguments, and is small or read only by the caller
+    int64_t live = 0;      // live bytes while it runs
   };
 
-  // Of an entry: what is needed at least, and where (memory.h).
+  // For an entry: the least memory that is needed, per unit and at its peak (memory.h).
   void find_live() {
     const std::vector<int> none;
     std::unordered_map<const Instr*, std::vector<int>> nodes;
@@ -93,12 +94,12 @@ class Composer {
     for (size_t u = 0; u < units_.size(); ++u) units_[u].live = live[u];
   }
 
-  // With what a join keeps for longer.
+  // The live bytes of a joined unit, with the values that it keeps for longer.
   static int64_t live_together(const Unit& a, const Unit& b, int64_t growth) {
     return std::max(a.live, b.live) + growth;
   }
 
-  // What depends on constants alone is done once, apart from what is not.
+  // Values that depend on constants alone are computed once at load time, separately from others.
   void find_once_parts(const Covered& covered) {
     for (const Instr* instr : computation_->instrs()) {
       const bool is_constant = instr->is(Opcode::constant) || is_invariant(instr, covered);
@@ -120,7 +121,7 @@ class Composer {
            are_elements_read(instr) && has_own_arrays(instr);
   }
 
-  // Of a tuple in a tuple somebody reads elements, and not the whole.
+  // Whether a tuple that contains tuples is read only by elements, never as a whole.
   bool are_elements_read(const Instr* value, bool outermost = true) const {
     if (!value->shape().is_tuple()) return true;
     const std::vector<tensor::Shape>& elements = value->shape().elements();
@@ -158,7 +159,7 @@ class Composer {
     unit.is_free = arguments && (is_small || !is_read_outside_of(instr, {}, /*root=*/false));
   }
 
-  // Does anybody but `inside` read the value? `root`: the caller counts.
+  // Whether anything but `inside` reads the value. `root`: the caller counts.
   bool is_read_outside_of(const Instr* value, const std::vector<Instr*>& inside,
                           bool root = true) const {
     if (root && value == computation_->root()) return true;
@@ -169,7 +170,7 @@ class Composer {
     });
   }
 
-  // --- Which. ---
+  // --- Choosing units to join. ---
 
   void visit(int number) {
     for (bool joined = true; joined;) {
@@ -187,7 +188,7 @@ class Composer {
     }
   }
 
-  // Those it waits for, those that read the same arrays, those that can stand anywhere.
+  // Its producers, readers of the same arrays and, if it is free, other free units.
   std::vector<int> neighbours(int number) const {
     const Unit& unit = units_[static_cast<size_t>(number)];
     std::vector<int> found;
@@ -207,7 +208,7 @@ class Composer {
             for (int other : readers->second) add(other);
           if (!is_view_or_element(value)) break;
         }
-        // What is made here has readers that wait for it.
+        // The other readers of a value that a unit computes.
         if (const auto maker = unit_of_.find(value); maker != unit_of_.end())
           for (int other : order_->readers(whole(maker->second))) add(other);
       }
@@ -241,8 +242,8 @@ class Composer {
     return Decision::yes();
   }
 
-  // What nobody needs behind the first of two, and would stay until the second has its results; or
-  // these, made early.
+  // Bytes of values that would be dead after the first of two units, but are kept until the second
+  // has its results; or of these results, if computing them early keeps fewer bytes.
   int64_t bytes_kept(int a, int b) const {
     const Unit &first = units_[static_cast<size_t>(a)], &second = units_[static_cast<size_t>(b)];
     int64_t dying = 0, made = 0;
@@ -260,7 +261,7 @@ class Composer {
     return std::min(dying, made);
   }
 
-  // Where the value is read last; what the caller reads stays.
+  // The place of the last read of the value; kEnd if the caller reads it.
   int last_place(const Instr* value) const {
     constexpr int kEnd = std::numeric_limits<int>::max();
     int last = -1;
@@ -318,7 +319,7 @@ class Composer {
     computation_->sort();
   }
 
-  // Arrays that somebody outside reads.
+  // The arrays that are read outside of the parts.
   std::vector<Instr*> find_outputs(const std::vector<Instr*>& parts) {
     std::vector<Instr*> result;
     for (Instr* part : parts) {
@@ -346,7 +347,7 @@ class Composer {
       if (element) add_arrays(element, arrays);
   }
 
-  // Who reads the part as a tuple reads one of its elements.
+  // Readers of the whole tuple get a tuple of its elements instead.
   void read_by_element(Instr* part) {
     if (!part->shape().is_tuple()) return;
     const bool whole =
@@ -374,7 +375,7 @@ class Composer {
   std::unordered_set<const Instr*> once_;
   std::vector<Unit> units_;
   Graph graph_;                       // of units
-  std::optional<KernelOrder> order_;  // of what units became; its kernels have their numbers
+  std::optional<KernelOrder> order_;  // of joined units; its kernels have the units' numbers
   std::unordered_map<const Instr*, int> unit_of_;
   std::unordered_map<const Instr*, Instr*> effects_;
   std::unordered_map<const Instr*, std::vector<int>> readers_;  // of arguments and of views
@@ -390,7 +391,7 @@ Result<bool> form_composites(hlo::Module& module, const Context& context) {
     for (const Instr* instr : computation->instrs())
       if (instr->is(Opcode::fusion)) fused.insert(instr->called()[0]);
   for (const Covered& covered : covered_computations(module)) {
-    // The steps of a loop that is one kernel are one already.
+    // The step of a loop kernel is part of one kernel already.
     const bool inside =
         std::any_of(covered.callers.begin(), covered.callers.end(),
                     [&](const auto& caller) { return fused.count(caller.first->parent()) > 0; });

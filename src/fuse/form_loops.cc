@@ -1,8 +1,8 @@
-// Behind the cover: a while of known trips whose step is a few kernels of little work becomes a
-// loop fusion (hlo/join.h), one launch for all steps. What the step computes anew from what
-// does not change is computed in front of it. Refusals: `loop-count` (how often it runs is not
-// known), `loop-body` (a step does what no kernel does), `loop-state` (its state has no place in
-// the kernel), `loop-work` (a step pays for its launches, or for more than one core).
+// After the cover: a while of known trip count whose step is a few kernels of little work becomes a
+// loop fusion (hlo/join.h), one launch for all steps. Loop-invariant values of the step are
+// computed before it. Refusals: `loop-count` (the trip count is not known), `loop-body` (a step has
+// operators without a kernel), `loop-state` (its state has no place in the kernel), `loop-work` (a
+// step's work is worth its launches, or more than one core).
 #include "fuse/cut_loop.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kMostNs = 50e6, kPieceNs = 10e6, kLeastPieceNs = 1e6, kMostPieceNs = 100e6;
 
-// Of a step on one core: its kernels, and loops that are inside of one already.
+// The time of a step on one core: its kernels, with the loops inside it.
 double time_ns(const Computation& step, const target::Target& target) {
   double ns = 0;
   for (const Instr* instr : step.instrs()) {
@@ -33,7 +33,7 @@ double time_ns(const Computation& step, const target::Target& target) {
   return ns;
 }
 
-// Of the trips of a piece; 0: none fits.
+// The trips of a piece; 0: none fits.
 int64_t piece_of(int64_t trips, double step_ns) {
   int64_t best = 0;
   const auto distance = [&](int64_t piece) {
@@ -57,7 +57,7 @@ void replace(Instr* loop, Instr* other) {
   parent->sort();
 }
 
-// How often the outer one runs is not said yet: it is no kernel itself.
+// The outer loop gets no trip count yet: it must not become a kernel.
 Instr* cut(Instr* loop, int64_t piece) {
   Computation* parent = loop->parent();
   hlo::Module* module = parent->module();
@@ -89,7 +89,7 @@ CutLoops::CutLoops(Computation* computation, const target::Target& target) {
   for (Instr* loop : std::vector<Instr*>(computation->instrs())) {
     if (!loop->is(Opcode::while_)) continue;
     const auto trips = hlo::known_trips(loop);
-    // Whether it goes on must be known to the host without a kernel.
+    // The host must be able to tell without a kernel whether the loop goes on.
     if (!trips || !loop->called()[0]->root()->is(Opcode::get_tuple_element)) continue;
     const double ns = time_ns(*loop->called()[1], target);
     if (ns <= 0 || static_cast<double>(*trips) * ns < kMostNs || !may_be_kernel(loop, target))

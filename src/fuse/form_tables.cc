@@ -1,9 +1,9 @@
-// Kernels over many arrays (an optimizer's step over all tensors of a network) become one kernel.
-// Behind the cover: fusions bound by memory between the caller's arrays and the results become one
-// table (hlo/join.h), where they are more than a composite holds and several of them do the
-// same to different arrays, or make many. Nothing but results leaves it, so no order is lost; and
-// it reads the caller's arrays, constants and small values alone, so no array has to be kept longer
-// than it was.
+// Kernels over many arrays (an optimizer's step over all tensors of a network) become one grouped
+// kernel. After the cover, memory-bound fusions between the caller's arrays and the results become
+// one table (hlo/join.h), if there are more of them than a composite holds and several do the same
+// to different arrays, or they make many results. Only results leave the table, so no order is
+// lost; and it reads only the caller's arrays, constants and small values, so no array has to be
+// kept longer than before.
 #include <algorithm>
 #include <map>
 
@@ -19,12 +19,12 @@ namespace {
 
 constexpr size_t kFewestAlike = 3, kFewestResults = 8, kMostMembers = 8192;
 constexpr size_t kFewestMembers = kMostParts + 1;  // fewer are a composite
-// Of an array that may be kept for longer, and of what a member makes for others.
+// At most: of an array that may be kept longer, and of a member's values that are not results.
 constexpr int64_t kSmallBytes = 64 << 10;
 
 bool is_static_array(const tensor::Shape& shape) { return shape.is_array() && shape.is_static(); }
 
-// It makes an array, or several that are read one by one.
+// Whether its result is an array, or several that are read one by one.
 bool is_plain(const Instr* fusion) {
   if (!fusion->shape().is_tuple()) return is_static_array(fusion->shape());
   const std::vector<tensor::Shape>& elements = fusion->shape().elements();
@@ -39,7 +39,7 @@ bool is_plain(const Instr* fusion) {
          });
 }
 
-// A kernel of rows, bound by memory: no product, no window, nothing that has a schedule of its own.
+// A memory-bound kernel of rows: no product, no window, nothing with a special schedule.
 bool has_rows(const Computation& fusion) {
   return std::all_of(fusion.instrs().begin(), fusion.instrs().end(), [](const Instr* instr) {
     switch (instr->opcode()) {
@@ -62,7 +62,7 @@ bool has_rows(const Computation& fusion) {
   });
 }
 
-// What the fusion does, whatever the extents and ranks of its arrays.
+// The operators of the fusion as text, without the extents and ranks of its arrays.
 std::string signature(const Computation& fusion) {
   std::unordered_map<const Instr*, size_t> index;
   std::string text;
@@ -116,7 +116,7 @@ class TableFormer {
            inner_bytes(fusion) <= kSmallBytes;
   }
 
-  // Its readers are members, or the results.
+  // Whether all its readers are members, or the tuple of results.
   bool leads_out(const Instr* value) const {
     if (value == entry_->root()) return false;
     return std::all_of(value->users().begin(), value->users().end(), [&](const Instr* user) {
@@ -125,7 +125,7 @@ class TableFormer {
     });
   }
 
-  // It is there for the whole run, or small, or of another member.
+  // Whether the operand lives for the whole run, is small, or comes from another member.
   bool may_read(const Instr* operand) const {
     const Instr* from = hlo::behind_views_and_elements(operand);
     return members_.count(from) || constant_.count(from) || from->is(Opcode::constant) ||
@@ -134,7 +134,7 @@ class TableFormer {
             operand->shape().bytes() <= kSmallBytes);
   }
 
-  // Of the values that others read and that are no results.
+  // The bytes of values that others read and that are no results.
   int64_t inner_bytes(const Instr* fusion) const {
     auto is_result = [&](const Instr* value) {
       return std::any_of(value->users().begin(), value->users().end(),
@@ -147,7 +147,7 @@ class TableFormer {
     return bytes;
   }
 
-  // Do several of them do the same, or make many arrays?
+  // Whether several members do the same, or they make many arrays.
   bool is_table() const {
     std::map<std::string, size_t> alike;
     size_t results = 0;

@@ -1,6 +1,6 @@
-// Scatters of rows into one table, one into the result of the other, become one fusion; zeros that
-// the first one begins with are made there (stage/row_scatter.h). A table that may be overwritten,
-// and that nobody else reads, is changed where it lies (hlo/in_place.h). Only for a cpu.
+// Scatters of rows into one table, each into the result of the previous one, become one fusion; a
+// constant that fills the initial table is part of it (stage/row_scatter.h). A table that may be
+// overwritten and has no other reader is updated in place (hlo/in_place.h). Only for a CPU.
 #include "fuse/new_fusion.h"
 #include "fuse/passes.h"
 #include "hlo/in_place.h"
@@ -15,7 +15,7 @@ bool is_filled(const Instr* value) {
          value->operand(0)->shape().is_scalar();
 }
 
-// Another row scatter alone reads this one, as its table.
+// Whether its only reader is another row scatter, which takes it as its table.
 bool goes_on(const Instr* scatter) {
   if (scatter->users().size() != 1 || scatter == scatter->parent()->root()) return false;
   const Instr* next = scatter->users()[0];

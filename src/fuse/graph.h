@@ -1,6 +1,6 @@
-// Private to fuse: what must run before what, as numbers: by a value, by a control edge, and of two
-// effects the one that stands first. All that fuse asks about order and cycles it asks such a graph
-// (kernel_order.h, reach.h).
+// Private to fuse: the dependence graph, with numbered vertices and an edge for each value, each
+// control edge, and from each effect to the next. All questions of fuse about order and cycles are
+// answered on such a graph (kernel_order.h, reach.h).
 #pragma once
 
 #include <functional>
@@ -21,12 +21,13 @@ struct Vertex {
 struct Graph {
   std::vector<Vertex> vertices;
   int add(std::vector<int> producers, bool can_fuse = true);  // producers exist already
-  // Between two that exist; there may be one already, or none.
+  // Between existing vertices. Adding an edge that exists, or removing one that does not, has no
+  // effect.
   void add_edge(int before, int after);
   void remove_edge(int before, int after);
 };
 
-// A computation's: a vertex an instruction, in the computation's order.
+// The graph of a computation: one vertex per instruction, in the computation's order.
 class InstrGraph {
  public:
   explicit InstrGraph(const hlo::Computation& computation);
@@ -37,19 +38,20 @@ class InstrGraph {
   std::unordered_map<const hlo::Instr*, int> vertex_;
 };
 
-// By instruction with an effect: the one before it. Effects keep their order.
+// For each instruction with an effect, the previous one. Effects keep their order.
 std::unordered_map<const hlo::Instr*, hlo::Instr*> effects_before(
     const hlo::Computation& computation);
 
-// Kernels that are made of a computation's instructions: by kernel, those that it waits for.
-// `kernel_of`: which one makes an instruction for all that read it; -1: none, for it is made again
-// by each of its readers (what these need, it needs).
+// For kernels made of a computation's instructions: by kernel, the kernels that it waits for.
+// `kernel_of`: the kernel that computes an instruction for all its readers; -1: none, because each
+// of its readers computes it again (and waits for its operands).
 std::vector<std::vector<int>> waits_of(const hlo::Computation& computation,
                                        const std::vector<std::vector<hlo::Instr*>>& kernels,
                                        const std::function<int(const hlo::Instr*)>& kernel_of);
 
-// 0, 1, … so that each stands behind those of its list in `before`; among those that may come next,
-// the one with the least key. Those on a cycle, and behind one, are left out.
+// A topological order of 0, 1, …: each number follows the ones in its list in `before`; of the
+// possible next ones, the one with the least key comes first. Numbers on a cycle, or after one, are
+// left out.
 std::vector<int> in_order(const std::vector<std::vector<int>>& before,
                           const std::vector<size_t>& key);
 

@@ -30,7 +30,7 @@ std::vector<Instr*> GroupMerger::members_in(const Row& row) const {
   return cover_.in_order(std::move(members));
 }
 
-// As rebuild() will decide.
+// The members that are read outside of the row, as rebuild() will decide.
 std::unordered_set<const Instr*> GroupMerger::leaving(const Row& row) const {
   const auto copies = copies_of(row);
   auto is_read = [&](const Instr* member) {

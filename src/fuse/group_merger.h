@@ -1,4 +1,4 @@
-// Private to fuse: what the passes behind the cover share, in which one group moves into another.
+// Private to fuse: the common part of the passes after the cover that move one group into another.
 #pragma once
 
 #include <vector>
@@ -16,13 +16,14 @@ class GroupMerger {
  protected:
   using Row = std::vector<Group*>;
 
-  // The one group that `instr` is in, if it has a product with a template; else null.
+  // The only group of `instr`, if it has a product with a template; else null.
   Group* product_group(const Instr* instr) const;
-  // All as one kernel. What one has a copy of and another computes for everybody is no copy.
+  // Places all groups as one kernel. An instruction that one group copies and another computes for
+  // all readers is not a copy.
   stage::PlacedFusion place(const Row& row) const;
-  // What can be said of that, asked once for all that differ in names only.
+  // The facts about that kernel, computed once for all kernels that differ in names only.
   Facts facts(const Row& row);
-  // Code `cycle`: a value would go out of them and come back. Asked before every join().
+  // Code `cycle`: a value would leave the groups and come back. Call it before every join().
   Decision is_closed(const Row& row) const;
   // `from` moves into `to`, and is left without members.
   void join(Group* from, Group* to);
@@ -45,7 +46,7 @@ class GroupMerger {
 // Error (user): limit_memory or search_cover has run, so nothing merges any more.
 Status check_merges(const OpenCover& cover);
 
-// A pass that asks every group in turn: Merger::visit(group).
+// A pass that calls Merger::visit(group) for every group.
 template <typename Merger, typename... Arguments>
 Result<bool> visit_groups(OpenCover& cover, const Context& context, Arguments... arguments) {
   HEDDLE_RETURN_IF_ERROR(check_merges(cover));

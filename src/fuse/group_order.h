@@ -1,5 +1,5 @@
-// Private to fuse: which kernel must run before which, while groups are built: KernelOrder for
-// instructions and groups.
+// Private to fuse: the order of kernels while groups are built: KernelOrder for instructions and
+// groups.
 #pragma once
 
 #include <unordered_map>
@@ -10,8 +10,8 @@
 
 namespace heddle::fuse {
 
-// An instruction is a kernel by itself until it joins a group. Instructions are visited readers
-// first: all that read an instruction are in their groups when it joins one or is copied into one.
+// An instruction is a separate kernel until it joins a group. Instructions are visited readers
+// first: all readers of an instruction are in their groups when it joins one or is copied into one.
 class GroupOrder {
  public:
   using GroupsOf = std::unordered_map<const Instr*, std::vector<Group*>>;
@@ -20,17 +20,17 @@ class GroupOrder {
 
   void add_group(Group* group);                       // of one member
   void has_joined(const Instr* instr, Group* group);  // makes_cycle(instr, group) was false
-  // Readers in the group have a copy of it there, and read what it reads.
+  // Readers in the group use a copy of it there, and read its operands.
   void has_copied(const Instr* instr, Group* group);
-  // `from` moved into `into`, as the members and copies of this say; makes_cycle({from, into}) was
-  // false.
+  // `from` moved into `into`, whose members and copies are up to date; makes_cycle({from, into})
+  // was false.
   void has_taken(Group* into, const Group& from);
 
-  // If `instr` became a member: would a value go out of the group and come back?
+  // Whether a value would leave the group and come back if `instr` became a member.
   bool makes_cycle(const Instr* instr, const Group* group) const {
     return order_.makes_cycle({kernel(instr), group->kernel});
   }
-  // If these groups were one.
+  // The same if these groups became one.
   bool makes_cycle(const std::vector<Group*>& row) const;
 
  private:

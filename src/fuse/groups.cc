@@ -55,8 +55,8 @@ bool is_invariant(const Instr* instr, const Covered& covered) {
 
 namespace {
 
-// How a constant is best read by a kernel that can compute a few instructions an element: as it is,
-// or as what it is made of, where that has no more bytes.
+// How a kernel that can compute a few instructions per element best reads a constant: directly, or
+// computed from its operands if these have no more bytes.
 class Unpacking {
  public:
   // Bytes to be read for `x`.
@@ -78,7 +78,7 @@ class Unpacking {
     bytes_.emplace(x, bytes);
     return bytes;
   }
-  // Collects what is computed where `x` is read, and what that reads.
+  // Collects the instructions to compute where `x` is read, and their inputs.
   void look(const Instr* x, std::unordered_set<const Instr*>* parts,
             std::unordered_set<const Instr*>* sources) const {
     if (!unpacked_.contains(x)) {
@@ -104,8 +104,8 @@ void add_factors(const Instr* x, int depth, std::vector<const Instr*>* found) {
 }
 
 // Constant factors that only a sum of products reads, and that are unpacked from far fewer bytes,
-// are not made once: to read what is packed, and to unpack it, takes less time than to read the
-// result.
+// are not computed at load time: reading the packed values and unpacking them takes less time than
+// reading the result.
 void drop_unpacked(const Covered& covered, const std::unordered_set<const Instr*>& constant,
                    std::unordered_set<const Instr*>* once) {
   constexpr int64_t kTimesFewer = 2;
@@ -140,7 +140,7 @@ void drop_unpacked(const Covered& covered, const std::unordered_set<const Instr*
 
 std::unordered_set<const Instr*> find_once(const Covered& covered,
                                            std::unordered_set<const Instr*>* all) {
-  // What is made of numbers and places (iota) alone is computed where it is read: it costs no
+  // Values computed from scalars and iota alone are computed where they are read: they need no
   // memory.
   std::unordered_set<const Instr*> constant, once, unstored;
   for (const Instr* instr : covered.computation->instrs()) {
@@ -166,7 +166,7 @@ std::unordered_set<const Instr*> find_once(const Covered& covered,
     bool from_scalars = std::all_of(
         instr->operands().begin(), instr->operands().end(),
         [&](const Instr* operand) { return operand->shape().is_scalar() && !once.count(operand); });
-    // Views and broadcasts are index maps to whoever reads them.
+    // Views and broadcasts are index maps to their readers.
     bool map_only = instr->is(Opcode::broadcast) || instr->is(Opcode::reshape) ||
                     instr->is(Opcode::bitcast) || is_unpack(instr);
     if (!from_scalars && !map_only) once.insert(instr);
@@ -178,12 +178,12 @@ std::unordered_set<const Instr*> find_once(const Covered& covered,
 
 namespace {
 
-// Or a call that stays one until all is fused (opt/lazy_calls.h).
+// Control flow, or a call that stays one until all is fused (opt/lazy_calls.h).
 bool is_control(const Instr* instr) {
   return instr->is(Opcode::while_) || instr->is(Opcode::conditional) || instr->is(Opcode::call);
 }
 
-// The caller gives the memory of an input away.
+// Whether the caller donates the memory of an input.
 bool is_donated(const Instr* parameter) {
   const hlo::Module& module = *parameter->parent()->module();
   return std::any_of(
@@ -211,7 +211,7 @@ std::vector<Covered> covered_computations(const hlo::Module& module) {
       }
     }
   }
-  // Only what the entry reaches through control flow: a reduction's computation stays as it is.
+  // Only computations that the entry reaches through control flow: a reduction's stays as it is.
   std::unordered_set<const Computation*> reached{module.entry()};
   for (size_t c = callees_first.size(); c-- > 0;) {
     if (!reached.count(callees_first[c])) continue;
@@ -246,7 +246,7 @@ bool may_be_overwritten(const Instr* array) {
 }
 
 bool has_kernel(const Instr* instr) {
-  // Scatters that have one are fusions already (fuse_scatters.cc).
+  // Scatters that have a kernel are fusions already (fuse_scatters.cc).
   if (is_update(instr) || is_long_concatenate(instr) || instr->is(Opcode::scatter)) return false;
   // Transformed filters come with their reader.
   if (instr->is(Opcode::custom_call) && !hlo::top_k_part(*instr)) return false;

@@ -23,7 +23,7 @@ struct Group {
   std::vector<Instr*> members;              // in the computation's order
   bool has_dot = false;                     // or a convolution
   bool has_gemm = false;                    // its dot has a template
-  bool once = false;                        // depends on constants alone
+  bool once = false;                        // depends on constants alone: run at load time
   std::unordered_set<const Instr*> copies;  // members that are computed again here
   int kernel = -1;                          // GroupOrder
 };
@@ -32,65 +32,68 @@ bool has(const Group& group, const Instr* instr);
 
 bool is_product(const Instr* instr);  // a dot or a convolution
 
-// How many members it counts as: the integer arithmetic of random bits is long, and one body.
+// The number of members it counts as, without integer arithmetic: that of random bits is long, but
+// one body.
 size_t weight(const Group& group);
 
-// A reshape between dense arrays is no work at all: it stays a view unless it joined something.
+// Whether the group is a single reshape, bitcast or copy, which is no work: it stays a view unless
+// it joined something.
 bool is_view(const Group& group);
 
-// The value behind reshapes that has all of `output`'s elements in their order and is one of
-// `outputs` too: its bytes serve both. Null: none.
+// The value of which `output` is a reshape, with the same elements in the same order, if it is one
+// of `outputs` too: its bytes serve both. Null: none.
 const Instr* viewed_output(const Instr* output, const std::unordered_set<const Instr*>& outputs);
 
-// A kernel of `instrs`, which stand in order: its outputs are those that `leaves` says are read
-// outside, but for views of another output; what these do not need is left out.
+// A kernel of `instrs`, which are in order: its outputs are the ones that `leaves` says are read
+// outside, except views of another output; instructions that no output needs are left out.
 stage::Members members_of(const std::vector<Instr*>& instrs,
                           const std::function<bool(const Instr*)>& leaves);
 
 // A computation whose instructions become commands: the entry, a region of a while or of a
-// conditional, or what calls have in common.
+// conditional, or the target of calls.
 struct Covered {
   Computation* computation = nullptr;
   bool is_body = false;                            // of a while
-  std::vector<std::pair<Instr*, size_t>> callers;  // and which of their computations it is
+  std::vector<std::pair<Instr*, size_t>> callers;  // and which of their called computations it is
 };
 std::vector<Covered> covered_computations(const hlo::Module& module);  // callees first
 
-// The schedule of one instruction as a kernel of its own.
+// The schedule of one instruction as a separate kernel.
 stage::PlacedFusion place_alone(Instr* instr, const target::Target& target);
 
-// Dots and convolutions whose right sides, and nothing else, are constant: these may lie as is best
-// (transform_filters.cc, pack_panels.cc).
+// Dots and convolutions of which only the right operand is constant: its layout may be chosen
+// freely (transform_filters.cc, pack_panels.cc).
 std::vector<Instr*> products_by_constants(const Covered& covered);
-// Winograd: where the convolution's constant filter lies transformed, the call that makes it the
-// filter that it is (hlo::winograd_filter), always in one group with it; else null.
+// Winograd: if the convolution's constant filter is stored transformed, the call that stands for
+// the original filter (hlo::winograd_filter), always in one group with the convolution; else null.
 Instr* transformed_filter(const Instr* conv);
 
 bool has_control_edges(const Instr* instr);
 
-// Cheap enough to be computed again in every reader: data movement, scalars. Nothing with control
-// edges: these say when it runs.
+// Whether it is cheap enough to be computed again in every reader: data movement, scalars. Never
+// with control edges, which say when it runs.
 bool is_duplicable(const Instr* instr);
-// Depends on constants alone (in a loop's body: and on loop-invariant leaves), and is more than
-// a scalar or its broadcast, or of a sum's factor that unpacks far fewer bytes. `constant`, where
-// given: all that depends on these alone.
+// Instructions that depend on constants alone (in a loop's body: also on loop-invariant leaves),
+// except scalars and their broadcasts, and factors of a sum that are unpacked from far fewer bytes.
+// `constant`, if given: all that depend on these alone.
 std::unordered_set<const Instr*> find_once(const Covered& covered,
                                            std::unordered_set<const Instr*>* constant = nullptr);
-// Reads a loop-invariant element of a loop's state.
+// Whether it reads a loop-invariant element of a loop's state.
 bool is_invariant(const Instr* instr, const Covered& covered);
 
-// Has a stage form, and is made by a kernel of its own or as part of one.
+// Whether it has a stage form, and is computed by a kernel.
 bool has_kernel(const Instr* instr);
 
-// A box that is put into an array which lies in memory and may well be overwritten: a loop's state,
-// a donated input, another such array. The program does it in place, in the time of the box.
+// Whether it is a dynamic-update-slice of an array in memory that may be overwritten: a loop's
+// state, a donated input, the result of another update. The program does it in place, in the time
+// of the slice.
 bool is_update(const Instr* instr);
 bool may_be_overwritten(const Instr* array);  // a loop's state, a donated input
-// So many pieces that a kernel would ask of every element for long to which it belongs: they are
-// copied into their places, each by itself.
+// Whether it has so many pieces that finding the piece of every element would take a kernel long:
+// the pieces are copied into their places one by one.
 bool is_long_concatenate(const Instr* instr);
 
-// Undone by index maps: what packed an array does it the other way round.
+// Whether it is the inverse of an array's packing, which index maps cancel.
 bool is_unpack(const Instr* instr);
 void set_unpack(Instr* instr);
 

@@ -14,9 +14,10 @@ namespace heddle::fuse {
 namespace {
 
 constexpr size_t kMostMembers = 96;
-// An operand of a dot that is used so often is worth a copy that runs along what is summed up.
+// An operand of a dot that is used this often is worth a copy that is contiguous along the
+// contracted dimension.
 constexpr int64_t kUsesOfCopy = 256;
-// The same where a word is put together from elements that do not lie beside each other.
+// The same if words are put together from elements that are not adjacent.
 constexpr int64_t kUsesOfWords = 16;
 
 class Joiner {
@@ -24,7 +25,7 @@ class Joiner {
   Joiner(OpenCover* cover, const target::Target& target)
       : cover_(*cover), entry_(cover->computation()), target_(target), waits_(*entry_) {}
 
-  // True: something joined something.
+  // Returns whether anything joined a group.
   bool run() {
     cover_.clear();
     const std::vector<Instr*>& order = entry_->instrs();
@@ -37,14 +38,14 @@ class Joiner {
   bool joined_readers(Instr* instr) {
     if (join_twin(instr)) return true;
     if (puts_many_together(instr)) return join_scalars(instr);
-    if (is_narrowed_once(instr)) return false;  // who makes it joins it
+    if (is_narrowed_once(instr)) return false;  // its producer joins it
     if (rounds_input(instr) && join_only_reader(instr)) return true;
     if ((is_duplicable(instr) || widens(instr)) && instr != entry_->root()) return join_all(instr);
     return join_one(instr);
   }
 
-  // What is stored in fewer bits than it is computed in: where its readers converted it, all of the
-  // bits would be stored.
+  // A conversion to fewer bits, of a value that nothing else reads: if its readers converted it,
+  // all of the bits would be stored.
   bool is_narrowed_once(const Instr* instr) const {
     if (!instr->is(Opcode::convert)) return false;
     const Instr* from = instr->operand(0);
@@ -52,13 +53,14 @@ class Joiner {
            from->users().size() == 1 && cover_.needs_group(from) && !is_duplicable(from);
   }
 
-  // Readers convert what is stored in fewer bits: more of them would be read otherwise.
+  // A conversion to more bits, which readers do themselves: otherwise they would read more bits.
   static bool widens(const Instr* instr) {
     return instr->is(Opcode::convert) && tensor::type_bits(instr->shape().type()) >
                                              tensor::type_bits(instr->operand(0)->shape().type());
   }
 
-  // An input in fewer bits: a product that copies it into words can round it as it does.
+  // An input converted to fewer bits: a product that copies it into words can round it while
+  // copying.
   static bool rounds_input(const Instr* instr) {
     return instr->is(Opcode::convert) && tensor::is_float(instr->shape().type()) &&
            tensor::is_float(instr->operand(0)->shape().type()) &&
@@ -75,7 +77,7 @@ class Joiner {
            joins(instr, groups[0]);
   }
 
-  // The other result of a top-k: one list gives both.
+  // Joins the other result of the same top-k: one list gives both.
   bool join_twin(Instr* instr) {
     const auto part = hlo::top_k_part(*instr);
     if (!part) return false;
@@ -91,7 +93,7 @@ class Joiner {
     return false;
   }
 
-  // Into the only group that reads it, if that is of scalars too.
+  // Joins the only group that reads it, if that has scalars only.
   bool join_scalars(Instr* instr) {
     bool others = false;
     const std::vector<Group*> groups = cover_.readers(instr, &others);
@@ -99,7 +101,7 @@ class Joiner {
            joins(instr, groups[0]);
   }
 
-  // Into every reader, a copy each; what is left over reads it from a group of its own.
+  // Copies it into every reader's group; readers without a copy read it from a separate group.
   bool join_all(Instr* instr) {
     bool others = false;
     std::vector<Group*> groups = cover_.readers(instr, &others);
@@ -115,7 +117,7 @@ class Joiner {
     return all;
   }
 
-  // Into one group; if others read it too it becomes one of the group's outputs.
+  // Joins one group; if others read it too it becomes one of the group's outputs.
   bool join_one(Instr* instr) {
     bool others = false;
     std::vector<Group*> groups = cover_.readers(instr, &others);
@@ -173,7 +175,8 @@ class Joiner {
                           "the sums of many arrays are combined in a kernel of their own");
     if (weight(*group) >= kMostMembers)
       return Decision::no("too-large", "the group has {} members", group->members.size());
-    // A view of a constant is nothing to be done once, and may be read by what is.
+    // A view of a constant is no work to do at load time, and may be read by a group that is run
+    // then.
     if (group->once ? !cover_.constant.count(instr) : cover_.once.count(instr) > 0)
       return Decision::no("once", "one side depends only on constants and is computed once");
     if (Decision waits = waits_.may_join(instr, *group); !waits) return waits;
@@ -193,8 +196,8 @@ class Joiner {
     return place_ok(members, instr, copy, group);
   }
 
-  // Can `instr` be the end of a convolution's kernel? It and what only it needs, up to one,
-  // element for element.
+  // Whether `instr` can end a convolution's epilogue: with the elementwise operators that only it
+  // needs, back to one convolution.
   bool ends_convolution(Instr* instr) {
     if (!has_trait(instr->opcode(), hlo::elementwise)) return false;
     constexpr size_t kMostSteps = 24;
@@ -216,7 +219,7 @@ class Joiner {
         if (is_convolution && convolution) continue;
         if (is_convolution) convolution = operand;
         found.push_back(operand);
-        i = static_cast<size_t>(-1);  // those seen before may have lost their other readers
+        i = static_cast<size_t>(-1);  // operands seen before may have lost their other readers
         break;
       }
     }
@@ -233,7 +236,7 @@ class Joiner {
     return facts.decision && (!cover_.has_template(convolution) || facts.is_template);
   }
 
-  // Would the member be an output? As rebuild() will decide: copies never are.
+  // Whether the member would be an output, as rebuild() will decide: copies never are.
   bool leaves(const Instr* member, const Group* group, const Instr* newcomer) const {
     if (group->copies.count(member)) return false;
     if (member == entry_->root()) return true;
@@ -278,14 +281,14 @@ class Joiner {
     return Decision::yes();
   }
 
-  // What it costs if a value goes through memory: its lines are fetched, written and read.
+  // The cost of a value that goes through memory: its lines are fetched, written and read.
   double written_and_read_ns(const Instr* value) const {
     const double rate = std::max(target_.memory_bandwidth_bytes_per_ns, 1.0);
     return 3 * static_cast<double>(value->shape().bytes()) / rate + target_.serial_command_ns;
   }
 
-  // More is read or written with strides than by the two on their own (a transpose of its own is
-  // turned in registers).
+  // Whether more is read or written with strides than by the two separately (a separate transpose
+  // is done in registers).
   bool strides_more(const Facts& placed, Instr* newcomer, const Group& group) {
     if (placed.strided == 0) return false;
     const int64_t alone = cover_.facts.of_alone(newcomer).strided;

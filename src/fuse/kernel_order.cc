@@ -103,8 +103,8 @@ int KernelOrder::unite(const std::vector<int>& kernels) {
     for (int kernel : *moved) places.push_back(place(kernel));
     std::sort(moved->begin(), moved->end(), [&](int a, int b) { return place(a) < place(b); });
   }
-  // Those before take the first of the places, those behind the last ones: none comes to stand
-  // before what it waits for outside of these places.
+  // Kernels before the row take the first of the places, kernels after it the last: none gets
+  // before a kernel that it waits for outside of these places.
   std::sort(places.begin(), places.end());
   for (size_t i = 0; i < before.size(); ++i) place_[static_cast<size_t>(before[i])] = places[i];
   for (size_t i = 0; i < after.size(); ++i)

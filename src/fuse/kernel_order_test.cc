@@ -1,4 +1,4 @@
-// KernelOrder against paths that are looked for from scratch.
+// KernelOrder against paths that are searched from scratch.
 #include "fuse/kernel_order.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace heddle::fuse {
 namespace {
 
-// By kernel: those that its members lead to at once.
+// By kernel: the kernels that its members lead to directly.
 class Naive {
  public:
   Naive(const Graph& graph, const KernelOrder& order)
@@ -97,7 +97,7 @@ TEST(KernelOrder, FindsThePathsThatThereAre) {
   EXPECT_GT(refused, 500);
 }
 
-// Some kernel leads to itself, through others.
+// Whether some kernel leads to itself, through others.
 bool has_cycle(const Graph& graph, const std::vector<Members>& joined) {
   std::vector<int> kernel(graph.vertices.size());
   for (size_t v = 0; v < kernel.size(); ++v) kernel[v] = static_cast<int>(v);
@@ -150,7 +150,7 @@ TEST(KernelOrder, OfKernelsThatWaitForOneAnotherThereIsNone) {
   EXPECT_FALSE(KernelOrder::of(graph, {{a, after_b}, {b, after_a}}));
 }
 
-// What is added later counts from then on.
+// Edges added or removed later count from then on.
 TEST(KernelOrder, EdgesComeAndGo) {
   Graph graph;
   const int a = graph.add({});

@@ -1,7 +1,6 @@
-// Merges (chains, pools, siblings) keep a kernel's inputs until its last result is there. Where
-// that would raise the most memory that the computation ever needs, they are undone: measure_memory
-// remembers the groups and what they need, limit_memory takes those apart, worst first, at which
-// more is alive.
+// Merges (chains, pools, siblings) keep a kernel's inputs alive until its last result is computed.
+// If that would raise the computation's peak memory, they are undone: measure_memory records the
+// groups and the peak, limit_memory splits the groups at which more is live, worst first.
 #include <algorithm>
 
 #include "fuse/memory.h"
@@ -17,7 +16,7 @@ bool is_argument(const Instr* instr) {
   return instr->is(Opcode::parameter) || instr->is(Opcode::constant) || instr->is(Opcode::tuple);
 }
 
-// By group.
+// Live bytes, by group.
 std::vector<int64_t> live(const OpenCover& cover) {
   if (!cover.covered.callers.empty()) return {};
   std::unordered_map<const Group*, int> number;
@@ -46,7 +45,8 @@ std::vector<int64_t> live(const OpenCover& cover) {
       }));
 }
 
-// All groups of before that share members with the group, or with what these became part of.
+// All groups from before the merges that share members with the group, directly or through other
+// merges.
 std::vector<size_t> merged_with(const OpenCover& cover, size_t group) {
   const auto both = [&](size_t g) {
     return std::vector<const Group*>{&cover.before[g], cover.groups[g].get()};
@@ -95,13 +95,13 @@ Result<bool> limit_memory(OpenCover& cover, const Context&) {
     const auto worst = std::max_element(now.begin(), now.end());
     if (*worst <= cover.most_bytes) break;
     const auto at = static_cast<size_t>(worst - now.begin());
-    if (at >= cover.groups.size()) break;  // no group
+    if (at >= cover.groups.size()) break;  // not a group
     const std::vector<size_t> parts = merged_with(cover, at);
     if (parts.size() < 2) break;
     restore(&cover, parts);
     changed = true;
   }
-  cover.is_settled |= changed;  // the order of kernels is not told
+  cover.is_settled |= changed;  // the order of kernels is not updated
   return changed;
 }
 

@@ -14,7 +14,7 @@ namespace heddle::fuse {
 namespace {
 
 constexpr size_t kMostTogether = 8, kMostKernels = 32;
-constexpr int64_t kMostStateBytes = int64_t{2} << 20;  // that a step has before it, as a whole
+constexpr int64_t kMostStateBytes = int64_t{2} << 20;  // of the whole state before a step
 constexpr double kStripGain = 0.1;                     // of a step's time
 
 bool is_view_of_all(const Instr* instr) {
@@ -24,8 +24,8 @@ bool is_view_of_all(const Instr* instr) {
          instr->shape().elems() == instr->operand(0)->shape().elems();
 }
 
-// A kernel that sees an array as one of words (packed weights, the image of groups that share
-// lanes): in the loop's kernel the array has one type for all.
+// Whether a kernel accesses an array as one of words (packed weights, the image of groups that
+// share lanes): in the loop's kernel an array has a single type.
 bool sees_words(const Instr* fusion, const target::Target& target) {
   const stage::PlacedFusion placed = schedule::place(*fusion->called()[0], target);
   return std::ranges::any_of(placed.schedule.nodes, [](const stage::ScheduleNode& node) {
@@ -45,7 +45,7 @@ class LoopFormer {
     state_ = body_->parameters()[0];
   }
 
-  // One kernel could have all its steps; whether its values have room there is has_room().
+  // Whether one kernel could run all its steps; has_room() says whether its values fit.
   Decision may_form() {
     const auto trips = hlo::known_trips(loop_);
     if (!trips)
@@ -71,8 +71,8 @@ class LoopFormer {
     return Decision::yes();
   }
 
-  // The loop cut into strips of its rows, inside `fusion`: where that is predicted to take less
-  // than a step of `now_ns`.
+  // Adds the loop, cut into strips of its rows, to `fusion`, if that is predicted to take less than
+  // a step of `now_ns`.
   Decision add_strips_to(NewFusion* fusion, double now_ns) {
     Instr* loop = add_loop(fusion);
     find_leaves();
@@ -88,7 +88,7 @@ class LoopFormer {
 
   const cost::StepCost& cost() const { return cost_; }
 
-  // They take about the same time, so that two cores are busy to the end.
+  // Whether both take about the same time, so that two cores are busy to the end.
   bool is_like(const LoopFormer& other) const {
     const double a = static_cast<double>(trips_) * cost_.alone_ns,
                  b = static_cast<double>(other.trips_) * other.cost_.alone_ns;
@@ -100,7 +100,7 @@ class LoopFormer {
   std::string name() const { return loop_->name(); }
   std::string body_name() const { return body_->name(); }
 
-  // The loop inside `fusion`, which becomes larger: its operands and outputs.
+  // Adds the loop, its operands and its outputs to `fusion`.
   void add_to(NewFusion* fusion) {
     Instr* loop = add_loop(fusion);
     find_leaves();
@@ -153,7 +153,7 @@ class LoopFormer {
     return loop;
   }
 
-  // What is read behind the loop, which is leaf i + `before` of `loop`.
+  // Adds the leaves that are read after the loop as outputs: leaf i is leaf i + `before` of `loop`.
   void add_outputs(NewFusion* fusion, Instr* loop, int64_t before) {
     first_output_ = fusion->outputs.size();
     for (int64_t i : leaves_)
@@ -211,8 +211,8 @@ class LoopFormer {
     return value->tuple_index();
   }
 
-  // A box is put into the state itself, so all others that read what it was come before, and it
-  // is the next state.
+  // Updates of the state are done in place, so every other reader of the old state must run first,
+  // and the result must be the next state.
   Decision check_state() {
     const std::vector<Instr*>& next = body_->root()->operands();
     for (size_t i = 0; i < next.size(); ++i)
@@ -235,8 +235,8 @@ class LoopFormer {
     return Decision::yes();
   }
 
-  // Boxes are put into leaf i, which is nothing but memory of the result: it costs what its
-  // commands would, a copy on the way in.
+  // Whether leaf i is updated in slices and is only memory of the result: it costs what its
+  // commands would, a copy at the start.
   bool is_collected(size_t i) const {
     const Instr* next = source(body_->root()->operands()[i]);
     return next->is(Opcode::dynamic_update_slice) && is_read(static_cast<int64_t>(i));
@@ -249,7 +249,7 @@ class LoopFormer {
            });
   }
 
-  // All that read `value`, or a view of it, stand before `last` or are it.
+  // Whether all readers of `value`, or of a view of it, come before `last` or are it.
   bool all_before(const Instr* value, const Instr* last) const {
     std::vector<const Instr*> work;
     for (const Instr* instr : body_->instrs())
@@ -264,7 +264,7 @@ class LoopFormer {
         if (!is_view_of_all(user) && !before.count(user)) return false;
     return true;
   }
-  // Another reading of the same leaf of the state.
+  // Whether `instr` reads the same leaf of the state as `value`.
   bool reads_state(const Instr* instr, const Instr* value) const {
     return value->is(Opcode::get_tuple_element) && value->operand(0) == state_ &&
            source(instr)->is(Opcode::get_tuple_element) && source(instr)->operand(0) == state_ &&
@@ -294,7 +294,7 @@ class LoopFormer {
 
   // --- Forming it. ---
 
-  // Leaf i of the initial state, as a value of the computation around the loop.
+  // Leaf i of the initial state, as a value outside the loop.
   Instr* outside(int64_t i) {
     Instr* init = loop_->operand(0);
     if (init->is(Opcode::tuple)) return init->operand(static_cast<size_t>(i));
@@ -305,8 +305,8 @@ class LoopFormer {
     return made;
   }
 
-  // Moves what a step computes anew out of `copy`, a copy of the body: read there from new
-  // elements of the state. Their values around the loop, in order.
+  // Moves loop-invariant computations out of `copy`, a copy of the body, which reads them from new
+  // elements of the state. Returns their values outside of the loop, in order.
   std::vector<Instr*> hoist(Computation* copy) {
     std::unordered_map<const Instr*, Instr*> moved;  // by instruction of the body
     std::vector<Instr*> values;
@@ -360,7 +360,7 @@ class LoopFormer {
     return values;
   }
 
-  // Leaves that change and that somebody reads behind the loop.
+  // Finds the leaves that change and are read after the loop.
   void find_leaves() {
     leaves_.clear();
     read_whole_ = loop_->parent()->root() == loop_;
@@ -381,14 +381,14 @@ class LoopFormer {
   std::unordered_set<const Instr*> invariant_;
   std::unordered_map<int64_t, Instr*> elements_;
   cost::StepCost cost_;
-  Strips strips_;                              // its loop: none
-  int64_t state_bytes_ = 0, value_bytes_ = 0;  // of the state, of what a step makes
-  std::vector<int64_t> leaves_;  // that are outputs of the fusion, from number first_output_
+  Strips strips_;                              // without a loop: none
+  int64_t state_bytes_ = 0, value_bytes_ = 0;  // of the state; of a step's values
+  std::vector<int64_t> leaves_;  // leaves that are the fusion's outputs, from number first_output_
   size_t first_output_ = 0;
   bool read_whole_ = false;
 };
 
-// Do these loops, a task each, take less than their commands one behind the other?
+// Whether these loops, one task each, take less time than their commands one after the other.
 Decision pays(const std::vector<LoopFormer*>& loops, const target::Target& target) {
   double longest = 0, sum = 0, spread = 0;
   for (const LoopFormer* loop : loops) {
@@ -402,7 +402,7 @@ Decision pays(const std::vector<LoopFormer*>& loops, const target::Target& targe
                       spread / 1000);
 }
 
-// Those of `loops`, the first one among them, that become one fusion; the others stay in the list.
+// Takes the loops that become one fusion with the first of `loops`; the others stay in the list.
 std::vector<LoopFormer*> take_together(std::vector<LoopFormer*>* loops,
                                        const target::Target& target) {
   const InstrGraph instrs(*loops->front()->loop()->parent());
@@ -432,14 +432,14 @@ std::vector<LoopFormer*> take_together(std::vector<LoopFormer*>* loops,
   return together;
 }
 
-// The fusion of `loops`, which `made` holds.
+// Completes the fusion `made` of `loops`.
 void form(Computation* parent, const NewFusion& made, const std::vector<LoopFormer*>& loops) {
   const std::vector<Instr*> values = made.add_to(parent, loops[0]->name());
   for (LoopFormer* loop : loops) loop->redirect(values);
   parent->sort();
 }
 
-// One kernel with a task for each strip of rows, where that takes less than all else.
+// One kernel with a task for each strip of rows, if that is the fastest form.
 Decision form_strips(Computation* parent, LoopFormer* loop, const target::Target& target) {
   const bool alone = loop->has_room() && pays({loop}, target);
   const double now = alone ? loop->cost().alone_ns : loop->cost().spread_ns;
@@ -492,7 +492,7 @@ bool form_loops_in(Computation* computation, const target::Target& target,
     form(computation, made, together);
     changed = true;
   }
-  if (!found.empty()) computation->remove_dead();  // what strips were tried with, too
+  if (!found.empty()) computation->remove_dead();  // loops made to try strips, too
   return changed;
 }
 

@@ -1,4 +1,4 @@
-// Private to fuse: what is made of the sums of many arrays (a global norm).
+// Private to fuse: scalars computed from the sums of many arrays (a global norm).
 #pragma once
 
 #include <vector>
@@ -7,10 +7,11 @@
 
 namespace heddle::fuse {
 
-// A scalar made of the sums of more than eight arrays. It takes a while, so it is computed once;
-// and apart from the sums, which are kernels that look alike then (form_tables.cc).
+// Whether it is a scalar computed from the sums of more than eight arrays. It takes a while, so it
+// is computed once, and separately from the sums, which then are identical kernels
+// (form_tables.cc).
 bool puts_many_together(const hlo::Instr* instr);
-// A group of scalars with one such.
+// Whether the members are scalars, and one is computed from many sums.
 bool puts_many_together(const std::vector<hlo::Instr*>& members);
 
 bool is_of_scalars(const std::vector<hlo::Instr*>& members);

@@ -1,5 +1,5 @@
-// What place() makes of instructions as they stand in a computation, with readers and producers of
-// their own kind around them, is what it makes of a fusion of them.
+// place() gives the same for instructions inside a computation, with similar readers and producers
+// around them, as for a fusion of them.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -84,7 +84,7 @@ const Case kCases[] = {
   ROOT y = f32[64,128] negate(w))",
      R"(  w = f32[64,128] parameter(0)
   ROOT y = f32[64,128] negate(w))"},
-    // What the output does not need, and what it is a view of.
+    // A member that the output does not need, and one of which the output is a view.
     {"unneeded n y",
      R"(  unneeded = f32[64,128] exponential(x)
   n = f32[64,128] negate(x)

@@ -23,8 +23,8 @@ bool holds(const std::vector<int>& nodes, int node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
-// Does the node read every element of `value` where it makes that of its result? `inside`: is an
-// instruction part of the node?
+// Whether the node reads every element of `value` where it computes the same element of its result.
+// `inside`: whether an instruction is part of the node.
 bool is_read_in_step(const Instr* value, const std::function<bool(const Instr*)>& inside) {
   return std::all_of(value->users().begin(), value->users().end(), [&](const Instr* user) {
     if (hlo::is_view_or_element(user)) return is_read_in_step(user, inside);
@@ -110,10 +110,10 @@ class GraphMaker {
   std::vector<const Instr*> instrs_;  // of the values
   std::map<Key, int> value_of_;
   std::vector<Key> results_;
-  std::vector<bool> taken_;  // by value: something is written over it
+  std::vector<bool> taken_;  // by value: another value overwrites it
 };
 
-// Who runs before whom, a bit a pair.
+// Which node runs before which, one bit per pair.
 class Before {
  public:
   explicit Before(const MemoryGraph& graph)
@@ -145,7 +145,7 @@ class Before {
     return row(second)[static_cast<size_t>(first) / 64] >> (first % 64) & 1;
   }
 
-  // Those before any of `nodes`.
+  // The nodes before any of `nodes`.
   std::vector<int> before_any(const std::vector<int>& nodes) const {
     std::vector<int> result;
     for (size_t w = 0; w < words_; ++w) {

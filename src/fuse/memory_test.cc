@@ -12,7 +12,7 @@ namespace {
 using Live = std::vector<int64_t>;
 
 TEST(MemoryGraph, CountsWhatIsAliveInAnyOrder) {
-  // 0 -> 1 -> 3 and 0 -> 2 -> 3; what 0 makes for 3 too is alive at both in between.
+  // 0 -> 1 -> 3 and 0 -> 2 -> 3; a value that 0 makes for 3 too is live at both in between.
   MemoryGraph graph;
   graph.nodes = 4;
   graph.values = {{10, 0, {1, 3}, -1}, {100, 0, {2}, -1}, {1000, 1, {3}, -1}, {5, 2, {3}, -1}};
@@ -28,7 +28,7 @@ TEST(MemoryGraph, WritesOverWhatNobodyReadsLater) {
   EXPECT_EQ(live_bytes(graph), (Live{64, 128, 128}));
 }
 
-// By mode: the most that is alive at one kernel of the covered entry.
+// The most live bytes at one kernel of the covered entry, by mode.
 int64_t peak(const std::string& text, Mode mode) {
   auto module = hlo::parse_module(text);
   EXPECT_TRUE(module) << module.error().message;

@@ -1,8 +1,8 @@
-// Groups with a product each that follow one another, and groups of rows before, between and behind
-// them, become one (a chain, schedule/chain.h) where that is legal and predicted, or measured, to
-// pay. Refusals: the codes of schedule::match_chain and place_chain, `chain-compute-bound`, and
-// `cycle`. Context::any_chain: also those that are predicted to lose a little, whatever was
-// measured.
+// Groups with one product each that follow one another, and groups of rows before, between and
+// after them, become one (a chain, schedule/chain.h) where that is legal and predicted, or
+// measured, to pay. Refusals: the codes of schedule::match_chain and place_chain,
+// `chain-compute-bound`, and `cycle`. Context::any_chain: also chains that are predicted to lose a
+// little, whatever was measured.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -16,18 +16,19 @@ namespace heddle::fuse {
 
 namespace {
 
-// Of one kernel.
+// Links of one kernel, at most.
 constexpr size_t kMostLinks = 8;
-// What a chain must be predicted to gain: below that it is noise.
+// The least predicted gain of a chain: less is noise.
 constexpr double kLeastGain = 1.01, kLeastGainOfRows = 1.05;
-// What one may be predicted to lose and still be measured, and what one counts for that was faster.
+// The most predicted loss of a chain that is still measured, and the assumed gain of one that was
+// measured to be faster.
 constexpr double kMostLoss = 1.3, kMeasuredGain = 1.02;
 
 class ChainMerger : public GroupMerger {
  public:
   ChainMerger(OpenCover* cover, const target::Target& target, bool any)
       : GroupMerger(cover, target), any_(any) {
-    // A kernel is followed by one: windows, which only rarely can, ask last.
+    // A kernel has one follower: windows, which rarely can follow, come last.
     for (const bool windows : {false, true})
       for (const auto& group : cover_.groups) {
         if (group->has_gemm && !group->once && has_window(*group) == windows)
@@ -39,7 +40,7 @@ class ChainMerger : public GroupMerger {
 
   void run() {
     for (Group* after : followers_) {
-      if (next_.count(after)) continue;  // not the end of a row
+      if (next_.count(after)) continue;  // not the last of a row
       std::vector<Group*> row{after};
       while (edges_.count(row.back())) row.push_back(edges_.at(row.back()).before);
       std::reverse(row.begin(), row.end());
@@ -71,19 +72,19 @@ class ChainMerger : public GroupMerger {
                        [](const hlo::WindowDim& dim) { return dim.size > 1; });
   }
 
-  // What an operand is made of outside the group: views inside are passed by.
+  // The value outside the group from which an operand is made, through members with one operand.
   static Instr* source(const Group& group, Instr* operand) {
     while (has(group, operand) && operand->operands().size() == 1) operand = operand->operand(0);
     return has(group, operand) ? nullptr : operand;
   }
 
-  // With a single product.
+  // The group of the value, if it has a single product.
   Group* link_group(const Instr* value) const {
     Group* group = product_group(value);
     return group && product_of(*group) ? group : nullptr;
   }
 
-  // A group that may be links of rows: it computes something, row by row.
+  // Whether the group may be links of rows: it computes something, row by row.
   static bool is_rows(const Group& group) {
     return !group.has_dot && !group.once && !group.members.empty() &&
            std::any_of(group.members.begin(), group.members.end(), [&](const Instr* member) {
@@ -99,7 +100,7 @@ class ChainMerger : public GroupMerger {
     return is_rows(*group) && !group->copies.count(value) ? group : nullptr;
   }
 
-  // Rows behind a product: the first product that they read.
+  // Rows after a product follow the first product that they read.
   void find_rows_edge(Group* after) {
     for (Instr* member : after->members) {
       for (Instr* operand : member->operands()) {
@@ -124,7 +125,7 @@ class ChainMerger : public GroupMerger {
       if (!before && value && side == 0) before = rows_group(value);
       if (!before || before == after || edges_.count(after)) continue;
       const Edge edge{before, value, product};
-      // A dot may well be a reduction in rows: a matrix times a vector.
+      // A dot may be a reduction in rows: a matrix times a vector.
       if (!alone_ns(before) || !alone_ns(after)) {
         refuse(edge,
                Decision::no("gemm-family", "one of the two products is not in the GEMM family"));
@@ -148,12 +149,12 @@ class ChainMerger : public GroupMerger {
     GroupMerger::refuse(edge.value, edge.product, decision);
   }
 
-  // Of a group as a kernel by itself; none: it is neither of the GEMM family nor rows.
+  // The time of a group as a separate kernel; none: it is neither of the GEMM family nor rows.
   std::optional<double> alone_ns(Group* group) {
     auto [known, fresh] = alone_.emplace(group, std::nullopt);
     if (!fresh) return known->second;
     const stage::PlacedFusion placed = place({group});
-    // One element summed up is no product.
+    // A contraction over one element is no product.
     const bool product =
         std::any_of(placed.graph.stages.begin(), placed.graph.stages.end(), schedule::is_product);
     if (placed.decision && (stage::is_gemm(placed) || !product))
@@ -161,7 +162,7 @@ class ChainMerger : public GroupMerger {
     return known->second;
   }
 
-  // Measurements before predictions. `fused_ns`: what the cut counts with.
+  // Measurements take precedence over predictions. `fused_ns`: the time that cut() uses.
   Decision judge(const stage::PlacedFusion& placed, bool rows, double apart_ns,
                  double* fused_ns) const {
     *fused_ns = cost::predicted_ns(placed, target_);
@@ -181,7 +182,7 @@ class ChainMerger : public GroupMerger {
     size_t begin = 0;
   };
 
-  // The row in pieces, each a kernel, with the least time in all.
+  // Cuts the row into pieces, one kernel each, with the least time in total.
   void cut(const std::vector<Group*>& row) {
     std::vector<Piece> best(row.size() + 1);
     std::vector<double> alone;
@@ -196,7 +197,7 @@ class ChainMerger : public GroupMerger {
         if (placed.decision && !stage::is_chain(placed))
           placed.decision = Decision::no("chain-operand", "it is not a sequence of products");
         if (begin + 2 == end) pairs.emplace(std::pair(begin, end), placed.decision);
-        if (!placed.decision) break;  // longer ones hold this one
+        if (!placed.decision) break;  // longer parts contain this one
         double apart = 0;
         bool rows = false;
         for (size_t i = begin; i < end; ++i) {
@@ -211,7 +212,7 @@ class ChainMerger : public GroupMerger {
         if (best[begin].ns + fused < best[end].ns) best[end] = {best[begin].ns + fused, begin};
       }
     }
-    std::vector<bool> joined(row.size(), false);  // with the one before
+    std::vector<bool> joined(row.size(), false);  // with the previous group
     for (size_t end = row.size(); end > 0; end = best[end].begin)
       for (size_t i = best[end].begin + 1; i < end; ++i) joined[i] = true;
     for (size_t i = row.size(); i-- > 1;) {
@@ -234,8 +235,8 @@ class ChainMerger : public GroupMerger {
 
   const bool any_;
   std::unordered_map<Group*, Edge> edges_;  // by the group that reads
-  std::vector<Group*> followers_;           // those groups
-  std::unordered_set<Group*> next_;         // groups that are read by one
+  std::vector<Group*> followers_;           // keys of edges_, in order
+  std::unordered_set<Group*> next_;         // groups that have a follower
   std::unordered_map<Group*, Group*> moved_;
   std::unordered_map<Group*, std::optional<double>> alone_;
 };

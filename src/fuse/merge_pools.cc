@@ -1,6 +1,6 @@
 // A convolution moves into the kernel of the pool that reads it (schedule/pooled.h) where that is
 // predicted, or measured, to pay. Refusals: the codes of schedule::match_pooled and place_pooled,
-// and `pool-recompute`. Context::any_chain: also those that are predicted to lose a little,
+// and `pool-recompute`. Context::any_chain: also pools that are predicted to lose a little,
 // whatever was measured.
 #include <algorithm>
 
@@ -13,8 +13,8 @@ namespace heddle::fuse {
 
 namespace {
 
-// What the one kernel may be predicted to lose: that is noise, and the product needs no memory.
-// What it may lose and still be measured.
+// The predicted loss that the one kernel may have: it is noise, and the product needs no memory.
+// The most predicted loss that is still measured.
 constexpr double kLeastGain = 0.99, kMostLoss = 1.3;
 
 class PoolMerger : public GroupMerger {
@@ -27,7 +27,7 @@ class PoolMerger : public GroupMerger {
     Instr* pool = nullptr;
     for (Instr* member : pools->members) {
       if (!member->is(Opcode::reduce_window)) continue;
-      if (pool) return;  // several see it: they stay together
+      if (pool) return;  // several pools: they stay together
       pool = member;
     }
     if (!pool) return;
@@ -40,11 +40,11 @@ class PoolMerger : public GroupMerger {
     const Decision decision = may_join(product, pools, value);
     if (!decision) return refuse(value, pool, decision);
     join(product, pools);
-    // Not a product that a chain could go on from: has_gemm stays false.
+    // A chain cannot continue from it: has_gemm stays false.
   }
 
  private:
-  // Nothing of the convolution's group is read but the one value.
+  // Only `value` of the convolution's group may be read outside.
   static Decision only_value(const Group& product, const Instr* value) {
     for (const Instr* member : product.members) {
       if (product.copies.count(member)) continue;
@@ -67,7 +67,7 @@ class PoolMerger : public GroupMerger {
     return judge(placed);
   }
 
-  // Measurements before predictions.
+  // Measurements take precedence over predictions.
   Decision judge(const stage::PlacedFusion& placed) const {
     if (!any_ && target_.records) {
       const auto found = target_.records->find(schedule::pooled_key(placed));

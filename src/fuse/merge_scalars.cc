@@ -1,5 +1,5 @@
-// A loop's counters are made beside the rest of its step: groups of scalars only move into one of
-// the others.
+// A loop's counters are computed by other kernels of its step: groups of scalars move into one of
+// the other groups.
 #include <algorithm>
 
 #include "cost/traffic.h"
@@ -9,7 +9,7 @@ namespace heddle::fuse {
 
 namespace {
 
-constexpr size_t kMostAsked = 8;  // groups, of a group of scalars
+constexpr size_t kMostAsked = 8;  // groups tried for a group of scalars
 constexpr int kTasksOfCore = 4;
 
 class ScalarMerger : public GroupMerger {
@@ -38,7 +38,7 @@ class ScalarMerger : public GroupMerger {
                        [](const Instr* member) { return member->shape().is_scalar(); });
   }
 
-  // The other one keeps its phases, enough tasks, and its time.
+  // The other group must keep its phases, enough tasks, and its time.
   Decision may_join(Group* other, Group* scalars) const {
     if (Decision closed = is_closed({other, scalars}); !closed) return closed;
     const stage::PlacedFusion together = place({other, scalars}), apart = place({other});

@@ -1,6 +1,6 @@
-// Groups that read the same arrays, or one the other's results, become one kernel where that moves
-// less (gradients of input, scale and shift; a loss and its gradient). A refusal that was made
-// because it does not pay has the code `price`.
+// Groups that read the same arrays, or one another's results, become one kernel where that moves
+// less (gradients of input, scale and shift; a loss and its gradient). A refusal because it does
+// not pay has the code `price`.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -16,12 +16,12 @@ namespace {
 
 constexpr double kGain = 0.05;  // of the smaller one's time; packing of small ones costs nothing
 constexpr size_t kMostMembers = 128;   // of a kernel
-constexpr size_t kMostNeighbours = 8;  // that are asked of one group
-// Readers of one array that are looked at: each of them looks at the others.
+constexpr size_t kMostNeighbours = 8;  // that are tried for one group
+// Readers of one array that are considered: each of them considers the others.
 constexpr size_t kMostReaders = 512;
-constexpr int64_t kLeastBytes = 4096;  // of what two groups share
-// A group of so many members that so many others could not join in a row is full: asked on, it
-// would take the places of neighbours that can, and it takes long to place.
+constexpr int64_t kLeastBytes = 4096;  // shared by two groups
+// A group of kLarge members or more that kMostRefusals others in a row could not join is full: it
+// would take the places of neighbours that can, and placing it takes long.
 constexpr size_t kLarge = 32;
 constexpr int kMostRefusals = 32;
 
@@ -66,7 +66,8 @@ class SiblingMerger : public GroupMerger {
     return value->shape().is_array() ? value->shape().bytes() : kLeastBytes;
   }
 
-  // Groups that read what this one reads or makes, or make what it reads; the most shared first.
+  // Groups that read this one's inputs or results, or compute its inputs; the most shared bytes
+  // first.
   std::vector<Group*> neighbours(const Group& group) const {
     std::unordered_map<Group*, int64_t> shared;
     std::unordered_set<const Instr*> seen;
@@ -119,9 +120,10 @@ class SiblingMerger : public GroupMerger {
     if (together.strided > first.strided + second.strided)
       return Decision::no("across-lanes", "less data crosses the lanes if they are separate");
     const double apart = first.traffic_ns + second.traffic_ns;
-    // A small one that reads a large one cannot save much of both. Maps over one box are one
-    // loop, and a launch less; where that is nothing beside their time, more arrays that are read
-    // and written at once are worse (an optimizer's tensors of one shape, which become a table).
+    // The gain is of the smaller group: one that reads a large one cannot save much of both. Maps
+    // over one index space are one loop and save a launch; where a launch is nothing beside their
+    // time, accessing more arrays at once is worse (an optimizer's tensors of one shape, which
+    // become a table).
     const double smaller_ns = std::min(first.traffic_ns, second.traffic_ns);
     const bool saves_launch = together.is_packing && kGain * smaller_ns < target_.serial_command_ns;
     const double gain = saves_launch ? 0 : kGain * smaller_ns;
@@ -131,7 +133,7 @@ class SiblingMerger : public GroupMerger {
     return Decision::yes();
   }
 
-  // Symbols of the dimensions of what the group computes.
+  // The symbols of the dimensions of the group's values.
   std::set<int> extents_of(const Group& group) const {
     std::set<int> found;
     if (!classes_) return found;

@@ -6,8 +6,8 @@
 namespace heddle::fuse {
 namespace {
 
-// One value that very many read: kernels that nothing can join any more do not keep the others from
-// each other, nor are they asked for ever.
+// One value with very many readers: kernels that nothing can join any more do not prevent the
+// others from joining each other, nor are they tried for ever.
 TEST(siblings, ManyReadersOfOneValueBecomeFewKernels) {
   constexpr int kReaders = 700;
   std::string text =

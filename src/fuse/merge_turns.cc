@@ -1,6 +1,6 @@
 // A transpose of a product's result moves into the product's kernel, which stores it in that order
-// (a network whose result has its features before its pixels, say). Refusals: the codes of
-// schedule::place, and `across-lanes` where the stores would take longer than a kernel that turns.
+// (for example a network's result with its features before its pixels). Refusals: the codes of
+// schedule::place, and `across-lanes` if the stores would take longer than a transposing kernel.
 #include <algorithm>
 
 #include "cost/chain_cost.h"
@@ -45,7 +45,8 @@ class TurnMerger : public GroupMerger {
     if (!placed.decision) return placed.decision;
     if (!stage::is_gemm(placed))
       return Decision::no("gemm-family", "the product would lose its template");
-    // Single elements are stored one a cycle; apart all of it is written, read and written again.
+    // Single elements are stored at one per cycle; separate kernels write, read and write all of it
+    // again.
     const double cores = std::max(target_.cores, 1);
     const double stores =
         static_cast<double>(cost::scattered_stores(placed)) / target_.clock_ghz / cores;

@@ -1,15 +1,15 @@
-// The ways of fusing.
+// The modes of fusion.
 #pragma once
 
 namespace heddle::fuse {
 
 enum class Mode {
-  off,     // one kernel an operator
-  xla,     // XLA's published rules, to count kernels against (xla_producers.cc)
+  off,     // one kernel per operator
+  xla,     // XLA's published rules, to compare numbers of kernels (xla_producers.cc)
   greedy,  // consumers first, every producer that fits joins its readers
-  chains,  // and products in a row become one kernel where it may pay: what tuning measures
-  stitch,  // and where it pays (schedule/chain.h), and so do loops with small steps
-           // (form_loops.cc); what is bound by memory is covered by FusionStitching's search
+  chains,  // also chains of products as one kernel where that may pay: for tuning to measure
+  stitch,  // chains only where that pays (schedule/chain.h), and loops with small steps as one
+           // kernel (form_loops.cc); memory-bound operators are covered by FusionStitching's search
            // (explore.h)
 };
 

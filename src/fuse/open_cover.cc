@@ -18,7 +18,7 @@ std::unordered_map<const Instr*, size_t> places_in(const Computation& computatio
   return places;
 }
 
-// Refusals of a computation stay together, whatever passes looked at others in between.
+// Keeps the refusals of a computation together, although passes go from one computation to another.
 void hand_over(std::vector<Refusal>* from, std::vector<Refusal>* to) {
   if (to) to->insert(to->end(), from->begin(), from->end());
   from->clear();
@@ -62,7 +62,7 @@ Group* OpenCover::add_alone(Instr* instr) {
   return group;
 }
 
-// It has a meaning in the same group only.
+// A transformed filter has a meaning only in its convolution's group.
 void OpenCover::add_filter(const Instr* instr, Group* group) {
   Instr* filter = transformed_filter(instr);
   if (!filter) return;
@@ -126,7 +126,7 @@ void OpenCover::refuse(const Instr* producer, const Instr* consumer, const Decis
 std::vector<Group*> OpenCover::kernels() {
   std::vector<Group*> kept;
   for (const auto& group : groups) {
-    if (group->members.empty()) continue;  // in a chain
+    if (group->members.empty()) continue;  // moved into another group
     if (is_view(*group)) {
       group_of.erase(group->members[0]);
       continue;

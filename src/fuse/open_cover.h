@@ -23,30 +23,33 @@ struct OpenCover {
   OpenCover(const OpenCover&) = delete;
 
   Computation* computation() const { return covered.computation; }
-  // No groups, to begin anew.
+  // Removes all groups, to begin again.
   void clear();
-  // A group of this one; of a convolution with its transformed filter, too.
+  // Adds a group of this instruction; for a convolution, with its transformed filter.
   Group* add_alone(Instr* instr);
   void add_filter(const Instr* instr, Group* group);
-  // Somebody wants it, it has a kernel, and no group has it.
+  // Whether it is used, may have a kernel, and is in no group.
   bool needs_group(const Instr* instr) const;
 
-  // Dots, and convolutions that are of the GEMM family by themselves (depthwise ones are not).
+  // Whether it is a dot, or a convolution that alone is of the GEMM family (depthwise ones are
+  // not).
   bool has_template(Instr* instr);
-  // Windows along an image: by themselves they have a schedule of their own, lanes along channels.
+  // Whether it is a window along an image, which alone has a special schedule: lanes along
+  // channels.
   bool is_window(Instr* instr);
-  bool has_window(const Group& group);  // or is stored by parts: what has nests of its own
-  // Merges of what waits for memory leave it alone.
+  bool has_window(const Group& group);  // or is stored in parts: has special loop nests
+  // Whether merges of memory-bound groups leave it as it is.
   bool stays(const Group& group);
 
-  // The groups that read it, each once. `others`: somebody without a group does, or the caller.
+  // The groups that read it, each once. `others`: an instruction without a group reads it, or the
+  // caller.
   std::vector<Group*> readers(const Instr* instr, bool* others) const;
   std::vector<Instr*> in_order(std::vector<Instr*> instrs) const;  // the computation's, each once
   void refuse(const Instr* producer, const Instr* consumer, const Decision& decision);
-  // Those that become kernels, with their members in order.
+  // The groups that become kernels, with their members in order.
   std::vector<Group*> kernels();
   Decision verify() const;
-  std::string text() const;  // a comment a kernel
+  std::string text() const;  // one comment per kernel
 
   const Covered covered;
   const std::unordered_map<const Instr*, size_t> index;  // place in the computation
@@ -54,14 +57,14 @@ struct OpenCover {
   PlacedFacts facts;
   std::optional<GroupOrder> order;
   GroupOrder::GroupsOf group_of;
-  std::vector<std::unique_ptr<Group>> groups;  // without members: is part of another one
-  std::unordered_set<const Instr*> copies;     // every reader's group holds one of its own
+  std::vector<std::unique_ptr<Group>> groups;  // without members: moved into another one
+  std::unordered_set<const Instr*> copies;     // every reader's group has a copy
   std::vector<Group> before;                   // measure_memory: the groups as they were
-  int64_t most_bytes = 0;                      // and what they needed at the most; 0: not known
+  int64_t most_bytes = 0;                      // their peak memory; 0: not known
   std::optional<Explored> searched;
-  // Nothing merges any more: what limit_memory and search_cover did would not hold.
+  // Nothing may merge any more: it would invalidate what limit_memory and search_cover did.
   bool is_settled = false;
-  // By computation, so that a report does not depend on the order in which passes meet them.
+  // By computation, so that a report does not depend on the order in which passes visit them.
   std::vector<Refusal> refusals;
 
  private:

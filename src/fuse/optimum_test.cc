@@ -1,6 +1,6 @@
-// The search's covers against the best there is, which an exact enumeration of small graphs finds:
-// beam, merging and small steps alone, for fuse() itself enumerates such graphs. They may find a
-// better one: views that are kernels of their own are not enumerated.
+// The search's covers against the optimum, which an exact enumeration of small graphs finds: beam,
+// merging and small steps only, because fuse() itself enumerates small graphs. They may find a
+// better cover: views as separate kernels are not enumerated.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,15 +20,16 @@ namespace heddle::fuse {
 namespace {
 
 constexpr int kMostOperators = 12;
-// By the optimum: the time of all graphs together; what few graphs may miss it by.
+// Relative to the optimum: limits of the total time of all graphs, and of single ones, which few
+// may exceed.
 constexpr double kSum = 1.03, kMiss = 1.25;
-// Of the beam alone (1.0075 and 0.8; a beam that keeps the worst plans: 1.015), and the part of the
-// graphs whose optimum it finds.
+// The same for the beam alone (1.0075 and 0.8; a beam that keeps the worst plans: 1.015), and the
+// part of the graphs for which it finds the optimum.
 constexpr double kBeamSum = 1.012, kBeamExact = 0.75;
-// That are priced one by one.
+// Kernels that an enumeration prices, at most.
 constexpr size_t kMostKernels = 1024;
 
-// Every operator a kernel of its own.
+// A cover with a separate kernel for every operator.
 struct Apart {
   explicit Apart(const hlo::Module& module) {
     covered.computation = module.entry();
@@ -46,7 +47,7 @@ struct Apart {
   Basic basic;
 };
 
-// Without the enumeration, and taking whatever is predicted to be faster.
+// Without the enumeration, and accepting anything that is predicted to be faster.
 SearchOptions search_alone(int refinements) {
   SearchOptions options;
   options.refinements = refinements;
@@ -194,7 +195,7 @@ Comparison compare_all(int count, int refinements) {
   return all;
 }
 
-// HEDDLE_SMALL_GRAPHS: how many are compared.
+// HEDDLE_SMALL_GRAPHS: how many graphs are compared.
 TEST(Optimum, TheSearchComesNear) {
   const char* wanted = std::getenv("HEDDLE_SMALL_GRAPHS");
   const Comparison all =

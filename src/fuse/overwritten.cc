@@ -24,7 +24,7 @@ bool is_integer(const tensor::Shape& shape) {
          !tensor::is_float(shape.type()) && !tensor::is_complex(shape.type());
 }
 
-// The integers of one step, from those of the state.
+// The integers of one step, computed from the state's.
 class Step {
  public:
   Step(const Computation& body, const std::vector<Number>& state) : body_(body), state_(state) {

@@ -1,7 +1,6 @@
-// Dots and convolutions with a constant right side (in a loop's body: one that is
-// loop-invariant) read it in the panels of their GEMM record: packing is a pad, reshape and
-// transpose of the constant (done once), and the fusion holds the inverse, which index maps undo
-// (stages.md 4.6).
+// Dots and convolutions with a constant right operand (in a loop's body: a loop-invariant one) read
+// it in the panels of their GEMM record: packing is a pad, reshape and transpose of the constant
+// (at load time), and the fusion contains the inverse, which index maps cancel (stages.md 4.6).
 #include <algorithm>
 
 #include "fuse/groups.h"
@@ -15,7 +14,7 @@ namespace heddle::fuse {
 
 namespace {
 
-// The instruction that multiplies what a dot's operands have; null: none for packed panels.
+// The instruction that multiplies the types of a dot's operands; null: none for packed panels.
 const kernel::MmaDescriptor* product_of(const Instr* dot, const target::Target& target) {
   const tensor::Type type = dot->shape().type();
   const std::optional<tensor::Type> sums = schedule::sum_type(type);
@@ -25,7 +24,7 @@ const kernel::MmaDescriptor* product_of(const Instr* dot, const target::Target& 
   const int64_t k =
       dot->operand(1)->shape().dim(dot->attrs_as<hlo::DotAttrs>().rhs_contracting_dims.back());
   if (mma != kernel::plain_mma()) {
-    // What only tiles make faster wants whole ones.
+    // Types that only tile instructions make faster need whole tiles.
     const kernel::MmaDescriptor* tile = schedule::find_tile(*mma, target);
     const bool faster = target.peak_flops_per_ns(mma->b) > target.peak_flops_per_ns(*sums);
     const int64_t rows = dot->shape().elems() / dot->shape().dim(dot->shape().rank() - 1);
@@ -37,7 +36,7 @@ const kernel::MmaDescriptor* product_of(const Instr* dot, const target::Target& 
   return f32 ? mma : nullptr;
 }
 
-// No batch, one free dimension on the right.
+// Whether the dot can be packed: no batch, one free dimension of the right operand.
 bool packs(const Instr* dot, const target::Target& target) {
   if (!dot->is(Opcode::dot) || dot->operands().size() != 2) return false;
   const auto& attrs = dot->attrs_as<hlo::DotAttrs>();
@@ -52,9 +51,9 @@ Instr* unpack(Instr* instr) {
   return instr;
 }
 
-// `w` as [k, groups, n] lies in panels [groups, panel, k, width], padded with zeros; what comes
-// back is the inverse, a view of these panels as [k, groups·n]. One group is no dimension. With
-// words of k: [groups, panel, k/word, width, word].
+// Packs `w`, as [k, groups, n], into panels [groups, panel, k, width], padded with zeros. Returns
+// the inverse, a view of these panels as [k, groups·n]. One group is no dimension. With words of k:
+// [groups, panel, k/word, width, word].
 Instr* through_panels(hlo::Builder& b, Instr* w, int64_t k, int64_t groups, int64_t n,
                       int64_t width, int64_t word) {
   const int64_t panels = (n + width - 1) / width, padded = panels * width;
@@ -118,12 +117,13 @@ void pack_dot(Instr* dot, const target::Target& target) {
   replace(dot, b.make(Opcode::dot, {dot->operand(0), back}, attrs, {}, &shape), b);
 }
 
-// Panels of a convolution's kernel: how wide, and in how many groups the features stand.
+// Panels of a convolution's kernel: their width, and the number of groups of features.
 struct Panels {
   int64_t width = 0, groups = 1, word = 1;
 };
 
-// Width 0: it stays as it is. Groups that share lanes (schedule/group_lanes.cc) stand side by side.
+// Width 0: the kernel is not packed. Groups that share lanes (schedule/group_lanes.cc) are
+// adjacent.
 Panels choose_panels(Instr* conv, const target::Target& target) {
   const stage::PlacedFusion placed = place_alone(conv, target);
   const auto& attrs = conv->attrs_as<hlo::ConvolutionAttrs>();
@@ -142,7 +142,8 @@ Panels choose_panels(Instr* conv, const target::Target& target) {
   return {features > lanes || word > 1 ? lanes : 0, 1, word};
 }
 
-// Panels of a convolution are [spatial…, input feature] deep, in this order whatever the kernel's.
+// The depth of a convolution's panels is [spatial…, input feature], in this order whatever the
+// kernel's.
 bool pack_convolution(Instr* conv, const target::Target& target) {
   const Panels panels = choose_panels(conv, target);
   if (panels.width == 0) return false;

@@ -1,5 +1,5 @@
-// Independent operators of equal shape without a common array: one loop on a GPU, where the search
-// packs them. What a CPU does is in tests/text/fuse/packing_*.hlo.
+// Independent operators of equal shape without a common array: on a GPU the search packs them into
+// one loop. tests/text/fuse/packing_*.hlo shows a CPU's covers.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-// The passes of this folder: a function each, and a row each in passes.def. They follow the rules
-// of pass/pass.h. What they rewrite is a module (form_loops), or the open cover of one of its
-// computations (merge_turns), so the runner's unit is both: Covers.
+// The passes of this folder: one function each, and one row each in passes.def. They follow the
+// rules of pass/pass.h. A pass rewrites a module (form_loops), or the open cover of one of its
+// computations (merge_turns), so the runner's unit holds both: Covers.
 #pragma once
 
 #include <memory>
@@ -20,23 +20,23 @@ namespace heddle::fuse {
 
 struct OpenCover;  // open_cover.h
 
-// A module, and from open_cover to make_kernels what will be its kernels, by computation (callees
-// first). In between nothing else may change the module.
+// A module and, from open_cover to make_kernels, its future kernels by computation (callees first).
+// In between nothing else may change the module.
 struct Covers {
   explicit Covers(hlo::Module* rewritten);
   ~Covers();
   hlo::Module* module;
   std::vector<std::unique_ptr<OpenCover>> open;
-  bool is_open = false;                     // also where no computation has a kernel
+  bool is_open = false;                     // also if no computation has a kernel
   std::unique_ptr<hlo::Module> own_module;  // of a copy
 };
 
-// What a pass may know besides. The caller owns what the pointers show; all but `target` may be
-// null.
+// Further inputs of a pass. The caller owns the objects pointed to; all pointers but `target` may
+// be null.
 struct Context : pass::PassContext {
   const target::Target* target = nullptr;
   std::vector<Refusal>* refusals = nullptr;  // every edge that stays, and why
-  bool any_chain = false;  // merges that are predicted to lose a little, too (tuning measures them)
+  bool any_chain = false;  // also merges that are predicted to lose a little (tuning measures them)
   SearchOptions search;
   SearchReport* search_report = nullptr;
 };
@@ -49,8 +49,8 @@ struct Context : pass::PassContext {
   Result<bool> name(OpenCover& cover, const Context& context);
 #include "fuse/passes.def"
 
-// As passes of one kind, whose context may be one with more in it. Errors (user): a cover is open,
-// or is not.
+// Adapters to one kind of pass; the context may be derived from Context. Errors (user): a cover is
+// open where none may be, or none where one is needed.
 Status check_closed(const Covers& covers);
 template <auto kPass, typename AnyContext>
 Result<bool> over_module(Covers& covers, const AnyContext& context) {
@@ -80,8 +80,8 @@ std::span<const pass::PassInfoOf<Covers, AnyContext>> passes() {
   return kRows;
 }
 
-// For the runner (pass/runner.h). What is open stands as comments in front of the module: a line a
-// kernel, its operators in order, those that it computes again in parentheses.
+// For the runner (pass/runner.h). An open cover is printed as comments before the module: one line
+// per kernel, its operators in order, the recomputed ones in parentheses.
 Status verify(const Covers& covers);
 std::string to_string(const Covers& covers, int64_t max_constant_elems = -1);
 std::unique_ptr<Covers> copy(const Covers& covers);  // while none is open

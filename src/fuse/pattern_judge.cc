@@ -8,7 +8,7 @@ namespace heddle::fuse {
 
 namespace {
 
-// Larger kernels than this gain nothing worth having from a call saved.
+// Larger kernels gain too little from saving a call.
 constexpr double kMostPackedBytes = 64 << 10;
 
 }  // namespace
@@ -34,7 +34,8 @@ double PatternJudge::gain(const Members& members) {
   return apart - delta_.kernel_ns(work_of(members));
 }
 
-// What is slower than its members one by one is no pattern: the delta evaluator could not know.
+// A set that is slower than its members one by one is no pattern: the delta evaluator could not
+// know.
 bool PatternJudge::can_build(const Members& members) {
   const Judged& judged = judge(members);
   if (!judged.builds || pricing_ == Pricing::calls) return judged.builds;
@@ -119,7 +120,7 @@ Judged PatternJudge::judge(const std::vector<Instr*>& instrs,
   if (!facts.decision || facts.is_template) return judged;
   judged.ns = facts.ns;
   judged.builds = facts.has_tasks;
-  // What would move across the lanes is turned by a kernel of its own.
+  // Data that would move across the lanes is transposed by a separate kernel.
   if (facts.strided > 0 && instrs.size() > 1) {
     int64_t apart = 0;
     for (Instr* instr : instrs) apart += facts_.of_alone(instr).strided;

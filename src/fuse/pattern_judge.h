@@ -1,4 +1,4 @@
-// Private to fuse: what a pattern of a computation is worth, and whether code can be made of it.
+// Private to fuse: the worth of a pattern of a computation, and whether there is code for it.
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace heddle::fuse {
 
-// A set of instructions as a kernel of its own.
+// A set of instructions, judged as one kernel.
 struct Judged {
   bool builds = false;
-  double ns = 0;        // by the latency evaluator; of what does not build: by the delta evaluator
+  double ns = 0;        // by the latency evaluator; if it does not build: by the delta evaluator
   double delta_ns = 0;  // by the delta evaluator
 };
 
-// Gains by the delta evaluator (cost/delta.h); `facts` says what can be built, and what that takes
-// by the latency evaluator.
+// Gains are by the delta evaluator (cost/delta.h); `facts` says what can be built, and its time by
+// the latency evaluator.
 class PatternJudge : public Evaluator {
  public:
   PatternJudge(const SearchSpace& space, const target::Target& target, PlacedFacts* facts,
@@ -31,9 +31,9 @@ class PatternJudge : public Evaluator {
   uint64_t packing_class(const Members& members) override;
 
   const Judged& judge(const Members& members);
-  // Of a group as it is, with its copies.
+  // Judges a group as it is, with its copies.
   Judged judge(const Group& group);
-  // Schedules that were asked for.
+  // The number of schedules that were requested.
   int64_t placements() const { return facts_.placements() - placed_before_; }
 
  private:

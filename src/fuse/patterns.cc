@@ -23,8 +23,8 @@ Patterns::Patterns(const Graph& graph, Evaluator* evaluator, const SearchOptions
   }
 }
 
-// The published reduction: groups of two consumers are united in every way; of more, each half
-// gives its best, and these are united.
+// The published reduction: the patterns of up to two consumers are united in every way; of more,
+// the best ones of each half are.
 std::vector<PatternId> Patterns::reduce(int vertex, const int* begin, const int* end) {
   std::vector<PatternId> pool;
   auto add = [&](std::optional<PatternId> id) {
@@ -50,7 +50,7 @@ std::vector<PatternId> Patterns::reduce(int vertex, const int* begin, const int*
   return best_of(std::move(pool));
 }
 
-// What a consumer offers: its patterns, and itself alone.
+// A consumer's candidates: its patterns, and itself alone.
 std::vector<PatternId> Patterns::candidates(int consumer) {
   std::vector<PatternId> found = of(consumer);
   found.push_back(intern({consumer}));
@@ -112,8 +112,8 @@ std::optional<PatternId> Patterns::unite(int vertex, PatternId a, PatternId b) {
   return intern(std::move(members));
 }
 
-// Producers that only the pattern reads come along: their values need not be stored. (The
-// published search reaches them from a common producer alone.)
+// Adds producers that only the pattern reads: their values need not be stored. (The published
+// search reaches them only from a common producer.)
 std::optional<PatternId> Patterns::with_only_producers(PatternId id) {
   Members members = pattern(id).members;
   const size_t before = members.size();

@@ -1,6 +1,5 @@
 // Private to fuse: candidate patterns of every vertex, by FusionStitching's approximate dynamic
-// programming (FusionStitching). A pattern is a convex set of vertices that would
-// be one kernel.
+// programming. A pattern is a convex set of vertices that would be one kernel.
 #pragma once
 
 #include <map>
@@ -12,18 +11,19 @@
 
 namespace heddle::fuse {
 
-// What a pattern is worth. Asked once for each set of members.
+// Evaluates patterns. Called once for each set of members.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  // Nanoseconds saved against a kernel for every member. Quick: asked of every union.
+  // Nanoseconds saved over one kernel per member. Quick: called for every union.
   virtual double gain(const Members& members) = 0;
-  // Can code be made of it? Slow: asked in the order of gains, until enough can.
+  // Whether there is code for it. Slow: called in the order of gains, until enough have code.
   virtual bool can_build(const Members& members) = 0;
-  // Does the whole take less than its two parts? Both can be built.
+  // Whether the whole takes less than its two parts. Both can be built.
   virtual bool pays(const Members&, const Members&, const Members&) { return true; }
-  // Patterns without an edge between them may be packed into one kernel if their classes are not
-  // 0: so small that a call saved counts. Those of the same class are loops over the same space.
+  // Patterns without an edge between them may be packed into one kernel if their classes are not 0:
+  // they are so small that a saved call counts. Patterns of the same class loop over the same
+  // space.
   virtual uint64_t packing_class(const Members&) { return 0; }
 };
 
@@ -35,12 +35,12 @@ using PatternId = int;
 
 class Patterns {
  public:
-  // Consumers first; every vertex keeps the best `top` patterns that begin with it, itself alone
-  // among the candidates of its producers. Unions that are not convex (a value would leave the
-  // kernel and come back) are dropped.
+  // Consumers first; every vertex keeps the best `top` patterns that begin with it, and is alone a
+  // candidate for its producers. Unions that are not convex (a value would leave the kernel and
+  // come back) are dropped.
   Patterns(const Graph& graph, Evaluator* evaluator, const SearchOptions& options);
 
-  // Of at least two members and with a gain, best first.
+  // Patterns of at least two members and with a gain, best first.
   const std::vector<PatternId>& of(int vertex) const {
     return of_vertex_[static_cast<size_t>(vertex)];
   }
@@ -51,12 +51,12 @@ class Patterns {
     if (static_cast<int>(members.size()) > options_.most_members) return std::nullopt;
     return consider_any(std::move(members));
   }
-  // The same but for asking whether it can be built, which is slow: builds() says.
+  // The same without testing whether it can be built, which is slow: builds() does.
   std::optional<PatternId> propose(Members members);
   bool builds(PatternId id);
-  // consider(), and one more for its first vertex to choose from.
+  // consider(), and adds it to the patterns of its first vertex.
   std::optional<PatternId> offer(Members members);
-  // Unions that were looked at, and patterns that the evaluator was asked to build.
+  // The number of unions considered, and of patterns that the evaluator was asked to build.
   int64_t unions() const { return unions_; }
   int64_t builds() const { return builds_; }
   bool pays(const Members& whole, const Members& a, const Members& b) {
@@ -92,14 +92,14 @@ struct Cover {
   double gain = 0;
 };
 
-// Beam search, producers first: at every vertex each plan goes on with each of the vertex's
-// patterns or with none; the best `beam` plans stay, by what they have gained and may still gain.
-// Then neighbours are united while that gains: patterns with several beginnings, which the
-// published search has only below a virtual producer; and so are patterns that have nothing to do
-// with each other but their class (remote fusion, which becomes packing: the virtual producer of
-// all vertices is the neighbour of each). The finalists, best first. Plans whose patterns have a
-// cycle together are left out. In a large graph there may be some, by paths that are too long for
-// Reach; in one of up to 2 * kSpan vertices that is a bug of the search, which `broken` counts.
+// Beam search, producers first: at every vertex each plan is extended by each of the vertex's
+// patterns, or by none; the best `beam` plans stay, by their gain and the gain still possible. Then
+// neighbours are united while that gains: this gives patterns with several first vertices, which
+// the published search has only below a virtual producer. Patterns that have only their class in
+// common are united too (remote fusion, which becomes packing: the virtual producer of all vertices
+// is a neighbour of each). Returns the finalists, best first. Plans whose patterns together have a
+// cycle are left out. A large graph may have some, by paths that are too long for Reach; with up to
+// 2 * kSpan vertices that is a bug of the search, which `broken` counts.
 std::vector<Cover> search_covers(const Graph& graph, Patterns* patterns,
                                  const SearchOptions& options, int* broken = nullptr);
 

@@ -85,7 +85,7 @@ TEST(Patterns, Figure4) {
   EXPECT_GE(patterns.pattern(found[0]).gain, patterns.pattern(found[1]).gain);
 }
 
-// A and C without B, which stands between them.
+// A and C without B, which is between them.
 TEST(Cycles, Figure6) {
   Graph graph;
   const int a = graph.add({});
@@ -98,7 +98,7 @@ TEST(Cycles, Figure6) {
   EXPECT_TRUE(is_acyclic(graph, {{a, b, c}}));
 }
 
-// What a group may be is asked before how it would be made.
+// Convexity of a proposal is checked before its code.
 TEST(Patterns, AProposalIsConvex) {
   Graph graph;
   const int a = graph.add({});
@@ -119,7 +119,7 @@ TEST(Cycles, TwoConvexPatterns) {
   EXPECT_FALSE(is_acyclic(graph, {{p1, p2}, {q2, q1}}));
 }
 
-// B reads A, C reads A: with room for two only, the larger edge wins, whatever comes first.
+// B reads A, C reads A: with room for two only, the larger edge wins, in either order.
 TEST(Cover, EitherOr) {
   for (bool first : {true, false}) {
     Graph graph;
@@ -154,7 +154,7 @@ Graph random_graph(std::mt19937* random, int count, int back) {
   return graph;
 }
 
-// The same, where several that share a kernel with nobody stand in a row, behind one another.
+// The same, with chains of several operators that cannot be fused.
 Graph graph_with_rows(std::mt19937* random, int count) {
   Graph graph;
   auto earlier = [&](int v) { return v - 1 - static_cast<int>((*random)() % std::min(v, 12)); };
@@ -209,7 +209,7 @@ class Exact {
       }
     }
   }
-  // Launches saved by packing what has no edge in common are another step's work.
+  // Launches saved by packing unconnected patterns are left to another step.
   bool connected(const std::vector<Members>& kept) const {
     for (const Members& part : kept) {
       std::set<int> reached{part[0]};
@@ -296,8 +296,8 @@ std::vector<Members> packed_cover(const Graph& graph, Bytes* bytes, bool remote)
   return members_of(patterns, search_covers(graph, &patterns, options)[0]);
 }
 
-// The published example: a virtual producer of all vertices makes patterns that no path connects
-// neighbours, and they become one.
+// The published example: a virtual producer of all vertices makes unconnected patterns neighbours,
+// and they become one.
 TEST(Packing, Figure5) {
   Graph graph;
   const int a = graph.add({}), b = graph.add({a});
@@ -309,7 +309,7 @@ TEST(Packing, Figure5) {
   EXPECT_EQ(packed_cover(graph, &large, true), (std::vector<Members>{{a, b}, {c, d}}));
 }
 
-// Not where one waits for the other through what shares a kernel with nobody.
+// Not if one waits for the other through operators that cannot be fused.
 TEST(Packing, WhatWaitsIsNotPacked) {
   Graph graph;
   const int a = graph.add({}), b = graph.add({a});

@@ -7,17 +7,17 @@ namespace heddle::fuse {
 
 namespace {
 
-// Memory is measured before the merges that may be undone: those that make values live longer.
-// Chains before siblings: a kernel with a product is no sibling any more.
+// Memory is measured before the merges that may be undone because they extend live ranges. Chains
+// before siblings: a kernel with a product is no sibling any more.
 constexpr char kChains[] =
     ",measure_memory,merge_pools,merge_chains,merge_siblings,merge_scalars,limit_memory";
 
 }  // namespace
 
-// split_top_k and fuse_scatters first: what they make is an operator with a kernel of its own.
-// Behind the cover kernels meet that no schedule joins. form_loops first: a loop's kernels are
-// taken inside as they are. Boxes before tables and composites, which ask who writes over what;
-// tables before composites, which hold few.
+// split_top_k and fuse_scatters come first: their results are operators with separate kernels. The
+// passes after the cover combine kernels that no schedule joins: form_loops first, because it takes
+// a loop's kernels as they are; put_boxes_in_place before tables and composites, which check what
+// is overwritten; tables before composites, which hold few kernels.
 std::string pipeline_for(Mode mode, target::DeviceKind kind) {
   if (mode == Mode::off) return "split_top_k,open_cover,make_kernels";
   if (mode == Mode::xla) return "split_top_k,open_cover,xla_producers,xla_siblings,make_kernels";
@@ -33,8 +33,8 @@ std::string pipeline_for(Mode mode, target::DeviceKind kind) {
   return text;
 }
 
-// Operands get their types and their order before their panels are chosen; what Winograd's
-// algorithm takes has none.
+// Operands get their types and their order before their panels are chosen; filters for Winograd's
+// algorithm have none.
 std::string packing_pipeline(bool relaxed) {
   return relaxed ? "widen_products,turn_products,transform_filters,pack_panels"
                  : "widen_products,turn_products,pack_panels";

@@ -8,11 +8,11 @@
 
 namespace heddle::fuse {
 
-// What makes fusions of a module's operators, by the way of fusing.
+// The pipeline that makes fusions of a module's operators, by mode.
 std::string pipeline_for(Mode mode, target::DeviceKind kind);
 
-// In front of it, for a cpu: what products by constants are made of. `relaxed`: Winograd's
-// algorithm, too.
+// The pipeline before it, for a CPU: prepares operands of products, and packs constant ones.
+// `relaxed`: also for Winograd's algorithm.
 std::string packing_pipeline(bool relaxed);
 
 // Runs passes of this folder as pass/run.h says.

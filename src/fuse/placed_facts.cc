@@ -56,7 +56,8 @@ bool is_name_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
 }
 
-// The decision of `from` for `to`, whole names by their places.
+// The decision with the names of `from` replaced by the names of `to` at the same positions; whole
+// names only.
 Decision renamed(const Decision& decision, const std::vector<Instr*>& from,
                  const std::vector<Instr*>& to) {
   std::unordered_map<std::string_view, std::string_view> names;
@@ -75,7 +76,8 @@ Decision renamed(const Decision& decision, const std::vector<Instr*>& from,
   return Decision::no(decision.code().c_str(), "{}", text);
 }
 
-// Several stages in the tasks of one: a reduction that many cores could share stays apart.
+// Whether several stages that share the tasks of one leave enough of them: a reduction that many
+// cores could share must stay separate.
 bool has_tasks(const Facts& facts, const cost::Latency& latency, const target::Target& target) {
   if (facts.stages < 2 || latency.phases.empty()) return true;
   const auto longest =

@@ -9,7 +9,7 @@
 namespace heddle::fuse {
 namespace {
 
-// Two times the same layer, and pairs that cannot be one kernel.
+// The same layer twice, and pairs that cannot be one kernel.
 constexpr const char* kModule = R"(HloModule m
 sum {
   a = f32[] parameter(0)

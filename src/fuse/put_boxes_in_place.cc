@@ -1,9 +1,9 @@
-// Behind the cover: an update (is_update()) whose box a fusion makes becomes an output of that
-// fusion, which stores the box in the array (hlo/in_place.h): no command of its own, and no box in
-// memory. Where the box begins is computed inside if it is scalar arithmetic. An update whose box
-// comes from elsewhere becomes a fusion where a kernel says where it begins. Refusals: `once`,
-// `in-place-read` (the kernel reads the array, or somebody behind it), `cycle`, `update-cost`,
-// those of place().
+// After the cover: a dynamic-update-slice (is_update()) whose slice a fusion computes becomes an
+// output of that fusion, which stores the slice into the array (hlo/in_place.h): no separate
+// command, and no slice in memory. Its start is computed inside if it is scalar arithmetic. An
+// update whose slice comes from elsewhere becomes a fusion if a kernel computes its start.
+// Refusals: `once`, `in-place`, `in-place-read` (the kernel, or an instruction after it, reads the
+// array), `cycle`, `update-cost`, and the codes of place().
 #include "fuse/boxes.h"
 
 #include <algorithm>
@@ -25,24 +25,24 @@ namespace heddle::fuse {
 
 namespace {
 
-constexpr size_t kMostScalars = 24;  // instructions of where a box begins
+constexpr size_t kMostScalars = 24;  // instructions that compute the starts of an update
 
 bool is_row_major(const tensor::Shape& shape) {
   return shape.is_array() && shape.is_static() &&
          (!shape.layout() || shape.layout()->is_row_major());
 }
 
-// Both read one leaf of one value.
+// Whether both are the same leaf of one value.
 bool is_same(const Instr* a, const Instr* b) {
   return a == b || (a->is(Opcode::get_tuple_element) && b->is(Opcode::get_tuple_element) &&
                     a->operand(0) == b->operand(0) && a->tuple_index() == b->tuple_index());
 }
 
-// A result of a fusion, as those read it who stand around it.
+// A result of a fusion, as read outside of it.
 struct Made {
   Instr* fusion = nullptr;
   size_t leaf = 0;
-  // The same value inside.
+  // The same value inside the fusion.
   Instr* inside() const {
     Instr* root = fusion->called()[0]->root();
     return root->is(Opcode::tuple) ? root->operand(leaf) : root;
@@ -59,7 +59,8 @@ std::optional<Made> made_by(Instr* value) {
   return Made{maker, element ? static_cast<size_t>(value->tuple_index()) : 0};
 }
 
-// Scalar arithmetic of parameters and constants: how many instructions; none: it is more.
+// The number of instructions, if it is scalar arithmetic on parameters and constants; none: it is
+// more.
 std::optional<size_t> count_scalars(const Instr* value) {
   if (!value->shape().is_scalar()) return std::nullopt;
   if (value->is(Opcode::parameter) || value->is(Opcode::constant)) return 0;
@@ -74,7 +75,7 @@ std::optional<size_t> count_scalars(const Instr* value) {
   return sum;
 }
 
-// A fusion that is about to put a box: another one's instructions, or none.
+// A fusion under construction that gets an update: with the instructions of another one, or none.
 class BoxFusion {
  public:
   BoxFusion(Computation* parent, const Instr* from) : parent_(parent) {
@@ -89,7 +90,7 @@ class BoxFusion {
     }
   }
 
-  // The parameter that stands for a value around the fusion; numbers stand there themselves.
+  // The parameter for a value outside the fusion; scalar constants are copied.
   Instr* value_of(Instr* around) {
     if (around->is(Opcode::constant) && around->shape().is_scalar())
       return computation->add(Opcode::constant, around->shape(), {}, around->attrs());
@@ -101,7 +102,7 @@ class BoxFusion {
                             fmt::format("p{}", attrs.number));
   }
 
-  // A scalar computed here once more, if that is little.
+  // A scalar, computed here once more if that takes few instructions.
   Instr* scalar_of(Instr* around) {
     const std::optional<Made> made = made_by(behind_views(around));
     if (!made || !count_scalars(made->inside())) return value_of(around);
@@ -109,7 +110,7 @@ class BoxFusion {
     return copy_of(made->inside(), made->fusion, &copies);
   }
 
-  // `box` with the views of it that lead to `around`.
+  // The value of `around` inside, through the views that lead from `box` to it.
   Instr* viewed(const Instr* around, Instr* box) {
     if (!is_view(around)) return box;
     Instr* inner = viewed(around->operand(0), box);
@@ -196,7 +197,7 @@ class BoxJoiner {
            update->control_predecessors().empty() && update->control_successors().empty();
   }
 
-  // Kernels do nothing else than to say where the box begins.
+  // Whether a kernel computes a start by scalar arithmetic alone.
   static bool is_begun_by_kernel(Instr* update) {
     return std::any_of(update->operands().begin() + 2, update->operands().end(), [](Instr* start) {
       const std::optional<Made> made = made_by(behind_views(start));
@@ -204,7 +205,8 @@ class BoxJoiner {
     });
   }
 
-  // Into the fusion that makes the box, or (`box.fusion` null) a new one.
+  // Joins the update to the fusion that computes its slice or, if `box.fusion` is null, to a new
+  // one.
   Decision join(Instr* update, const Made& box) {
     if (Decision free = may_join(update, box.fusion); !free) return free;
     BoxFusion made(computation_, box.fusion);
@@ -223,7 +225,7 @@ class BoxJoiner {
     return decision;
   }
 
-  // One reader alone has the value, through views that nobody else reads.
+  // Whether the value has a single reader, through views that have no other.
   static bool is_read_once(const Instr* value) {
     for (;; value = value->operand(0)) {
       if (value->users().size() != 1 || value == value->parent()->root()) return false;
@@ -276,7 +278,7 @@ class BoxJoiner {
                        [](const Instr* user) { return user->is(Opcode::get_tuple_element); });
   }
 
-  // Those of the array itself, and of its views.
+  // The readers of the array itself, and of its views.
   std::vector<const Instr*> readers_of(const Instr* array) const {
     std::vector<const Instr*> result, work;
     for (const Instr* instr : computation_->instrs())
@@ -289,7 +291,7 @@ class BoxJoiner {
     return result;
   }
 
-  // A fusion that overwrites an array waits for those that read what was there.
+  // With edges to each fusion that overwrites an array from the readers of its old value.
   InstrGraph graph_with_waits() const {
     InstrGraph instrs(*computation_);
     for (const auto& [reader, writers] : waiting_)
@@ -339,7 +341,7 @@ class BoxJoiner {
       if (reader != update) waiting_[reader].push_back(fusion);
   }
 
-  // Who read the old fusion's results reads the new one's.
+  // Readers of the old fusion's results read the new one's instead.
   template <typename Value>
   void redirect(Instr* old, size_t place, const Value& value) {
     if (!old->shape().is_tuple()) {
@@ -357,7 +359,7 @@ class BoxJoiner {
   cost::DeltaEvaluator delta_;
   std::vector<Instr*> updates_;
   std::unordered_set<const Instr*> constant_;
-  // By reader of an array: the fusions that put boxes into it, and wait for the reader.
+  // By reader of an array: the fusions that update it in place, and wait for the reader.
   std::unordered_map<const Instr*, std::vector<const Instr*>> waiting_;
 };
 

@@ -1,7 +1,7 @@
-// Covers of random graphs in which several operators that share a kernel with nobody stand in a
-// row, with control edges: no kernel waits for itself, nothing is computed twice, what is ordered
-// stays so, and no check of the fuser's own fails. HEDDLE_RANDOM_GRAPHS: how many;
-// HEDDLE_RANDOM_SEED: from where on.
+// Covers of random graphs with chains of several operators that cannot be fused, and with control
+// edges: no kernel waits for itself, nothing is computed twice, order is preserved, and no internal
+// check of the fuser fails. HEDDLE_RANDOM_GRAPHS: the number of graphs; HEDDLE_RANDOM_SEED: the
+// first seed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -34,8 +34,8 @@ void add_members(const Computation& fused, const Instr* holder, Holders* holders
   }
 }
 
-// By name of an instruction of `module`: what of the covered entry computes it, as often as it
-// does.
+// By name of an instruction of `module`: the instructions of the covered entry that compute it,
+// once for each time.
 Holders holders_of(const hlo::Module& module, const hlo::Module& covered) {
   Holders holders;
   for (const Instr* instr : covered.entry()->instrs()) {

@@ -1,4 +1,4 @@
-// A fused computation, in an order in which every kernel stands behind what it reads.
+// Builds a fused computation in which every kernel comes after its producers.
 #include "fuse/rebuild.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class Rebuilder {
       const auto found = unit_of_.find(instr);
       return found == unit_of_.end() ? -1 : static_cast<int>(found->second);
     });
-    // The old order decides among those that are ready.
+    // Of several units that are ready, the first in the old order comes first.
     order_ = in_order(before, key);
     return order_.size() == units_.size();
   }
@@ -67,7 +67,7 @@ class Rebuilder {
     std::vector<Instr*> members;
     Group* group;
     Instr* made = nullptr;        // null: dead
-    std::vector<Instr*> earlier;  // of a dead one: what must run before those that wait for it
+    std::vector<Instr*> earlier;  // of a dead unit: instructions that its dependants wait for
   };
 
   void add_unit(std::vector<Instr*> members, Group* group) {
@@ -76,7 +76,7 @@ class Rebuilder {
     units_.push_back({std::move(members), group, nullptr, {}});
   }
 
-  // What must run before the unit by control edges runs before what was made of it.
+  // Control edges of the unit's members become control edges of its instruction.
   void keep_control_edges(size_t number) {
     Unit& unit = units_[number];
     std::vector<Instr*> earlier;
@@ -97,7 +97,7 @@ class Rebuilder {
     for (Instr* before : earlier) new_->add_control_edge(before, unit.made);
   }
 
-  // Somebody reads the value who has neither it nor a copy of it inside.
+  // Whether a unit that contains neither the value nor a copy of it reads it.
   bool leaves(const Instr* member, const Unit& unit, size_t number) const {
     if (unit.group->copies.count(member)) return false;
     if (member == old_->root()) return true;
@@ -123,7 +123,7 @@ class Rebuilder {
       return true;
     }
     NewFusion made(module_, "fused");
-    std::vector<Instr*> outputs, views;  // that leave: with bytes of their own, and those of these
+    std::vector<Instr*> outputs, views;  // read outside: with separate bytes, and views of these
     std::unordered_set<const Instr*> leaving;
     for (Instr* member : unit.members) {
       std::vector<Instr*> inner;
@@ -178,7 +178,7 @@ class Rebuilder {
   std::unordered_map<const Instr*, Instr*> value_;
 };
 
-// Every operator a group.
+// A cover with a group for every operator.
 struct Apart {
   explicit Apart(const Covered& covered) {
     const Computation& computation = *covered.computation;

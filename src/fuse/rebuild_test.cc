@@ -1,4 +1,4 @@
-// Covers that have no order, and what takes their place.
+// Covers that have no order, and the covers that replace them.
 #include "fuse/rebuild.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace heddle::fuse {
 namespace {
 
-// a and d could be one kernel, and b and c: not both.
+// a and d could be one kernel, or b and c, but not both.
 constexpr const char* kCrossed = R"(HloModule m
 ENTRY e {
   x = f32[8] parameter(0)
@@ -73,7 +73,7 @@ TEST(Rebuild, AtLastEveryOperatorIsAKernel) {
   EXPECT_EQ(crossed.fusions(), 4);
 }
 
-// Edges of operators inside become edges of their kernels, through what is dead, too.
+// Control edges of operators become edges of their kernels, also through dead operators.
 TEST(Rebuild, ControlEdgesLeadFromKernelToKernel) {
   Crossed edges(R"(HloModule m
 ENTRY e {

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMostMembers = 48;
 // Small kernels that are tried as partners without an edge between them.
 constexpr size_t kMostRemote = 6, kFarthest = 16;
-// Prices asked for, most of them known, for each schedule that may be asked for.
+// Requests for prices, most of them known, per schedule that may be requested.
 constexpr int64_t kAsked = 16;
 
 class Refiner {
@@ -67,7 +67,7 @@ class Refiner {
     return rest;
   }
 
-  // None: no code can be made of it.
+  // None: there is no code for it.
   std::optional<double> price(const Members& members) {
     if (members.size() > kMostMembers || !has_budget()) return std::nullopt;
     --prices_left_;
@@ -96,7 +96,7 @@ class Refiner {
     return true;
   }
 
-  // To a kernel of its own, or to a neighbour.
+  // Moves `cut` to a separate kernel, or to a neighbour.
   bool move(size_t p, const Members& cut) {
     const Members rest = without(parts_[p].members, cut);
     const std::optional<double> rest_ns = price(rest);
@@ -118,7 +118,7 @@ class Refiner {
     return false;
   }
 
-  // Open kernels that read what the members make, or make what they read; not `p`.
+  // Open kernels other than `p` that read the members' values, or compute their operands.
   std::vector<size_t> neighbours(size_t p, const Members& members) const {
     std::vector<size_t> found;
     auto see = [&](int vertex) {
@@ -149,7 +149,8 @@ class Refiner {
     return found;
   }
 
-  // Beginnings and ends of a kernel: a member with all that leads to it, or with all behind it.
+  // Beginnings and ends of a kernel: a member with all members that lead to it, or that it leads
+  // to.
   std::vector<Members> cuts(const Members& members) const {
     std::vector<Members> found;
     for (const bool forward : {true, false}) {
@@ -181,7 +182,7 @@ class Refiner {
     CoverPart to;
   };
 
-  // Unless that makes a cycle.
+  // Applies the changes, unless they make a cycle.
   bool change(std::vector<Changed> changes) {
     const size_t count = parts_.size();
     for (Changed& one : changes) {
@@ -205,7 +206,7 @@ class Refiner {
   const int64_t last_placement_;
   int64_t prices_left_;
   const SearchOptions& options_;
-  int64_t spare_;  // kernels that may be added and need no more gain than other steps
+  int64_t spare_;  // kernels that may be added without extra gain
   std::vector<CoverPart>& parts_;
   std::vector<int> part_of_;  // by vertex; -1: none
 };

@@ -1,4 +1,4 @@
-// Private to fuse: a cover that is moved towards a better one by small steps.
+// Private to fuse: improves a cover by small steps.
 #pragma once
 
 #include <vector>
@@ -8,20 +8,20 @@
 
 namespace heddle::fuse {
 
-// A kernel of a cover: the vertices that it makes, and what it takes.
+// A kernel of a cover: the vertices that it computes, and its time.
 struct CoverPart {
   Members members;
   double price = 0;
   bool fixed = false;  // stays as it is
 };
 
-// The delta evaluator, which the patterns were found by, knows no schedule, and takes for one good
-// kernel what the latency evaluator knows to be two. So a kernel is cut where that gains, the part
-// cut off moves to a neighbour, and neighbours (and small kernels that have nothing to do with each
-// other) become one: the step that comes first and gains enough, until none does or as many
-// schedules as the options allow have been asked of the judge. The most expensive kernels come
-// first. A cut beyond `spare` kernels more than there were must gain as much as the options want of
-// more kernels. Returns whether anything changed; the cover has no cycle before and none after.
+// The patterns were found by the delta evaluator, which knows no schedule and may take for one good
+// kernel what the latency evaluator knows to be better as two. So a kernel is cut where that gains,
+// the part cut off moves to a neighbour, and neighbours (and small unconnected kernels) become one:
+// always the first step that gains enough, until none does or the judge has been asked for as many
+// schedules as the options allow. The most expensive kernels come first. A cut that adds more than
+// `spare` kernels must gain as much as the options require for more kernels. Returns whether
+// anything changed; the cover has no cycle before and none after.
 bool refine(const Graph& graph, PatternJudge* judge, const SearchOptions& options, int64_t spare,
             std::vector<CoverPart>* parts);
 

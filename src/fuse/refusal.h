@@ -1,4 +1,4 @@
-// Edges that stayed between two kernels, and why.
+// Edges that were not fused, and why.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ struct Refusal {
   std::string producer, consumer, code, reason;
 };
 
-// The code of a refusal that should not be: a cover, or a plan of one, whose kernels wait for one
-// another. A simpler cover took its place, so the program is right; that it happened is a bug, and
-// tests take it for one.
+// The code of a refusal that must not occur: a cover, or a plan of one, whose kernels wait for one
+// another. A simpler cover was used instead, so the program is correct; but it is a bug, and tests
+// treat it as one.
 inline constexpr const char* kInternalCycle = "internal-cycle";
 
 }  // namespace heddle::fuse

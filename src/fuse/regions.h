@@ -1,4 +1,4 @@
-// Private to fuse: numbers that are united to sets.
+// Private to fuse: sets of numbers that can be united.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ class Regions {
  public:
   explicit Regions(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
 
-  // The same number for all of a set.
+  // The representative of the number's set.
   int of(int number) {
     int root = number;
     while (parent_[static_cast<size_t>(root)] != root) root = parent_[static_cast<size_t>(root)];

@@ -1,4 +1,4 @@
-// The runner over covers (pass/runner.h). Included where a context is given its run().
+// The runner over covers (pass/runner.h). Include it where run() is defined for a context.
 #pragma once
 
 #include "fuse/passes.h"

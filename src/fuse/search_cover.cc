@@ -1,5 +1,5 @@
-// The search's cover of what is bound by memory, around the products' kernels (explore.h). It
-// stands beside the one that it was made from, which is built where the other has a cycle.
+// Searches a cover of memory-bound operators, around the products' kernels (explore.h). The cover
+// from which it was made is kept, and is built if the searched one has a cycle.
 #include "fuse/explore.h"
 #include "fuse/open_cover.h"
 
@@ -11,7 +11,7 @@ Result<bool> search_cover(OpenCover& cover, const Context& context) {
   if (kernels.empty()) return false;
   const std::string before = cover.text();
   SearchOptions options = context.search;
-  // On a CPU tables and composites pack.
+  // On a CPU, tables and composites do the packing.
   options.remote &= context.target->kind == target::DeviceKind::gpu;
   const auto stays = [&](const Group& group) { return cover.stays(group) || group.once; };
   Explored found = explore({&cover.covered, kernels, cover.copies}, *context.target, &cover.facts,

@@ -87,10 +87,10 @@ void SearchSpace::keep_without_gain(const target::Target& target, PlacedFacts* f
   free = std::move(searched);
 }
 
-// Readers first.
+// Visits readers first.
 void SearchSpace::find_views() {
   const std::vector<Instr*>& order = computation().instrs();
-  std::unordered_set<const Instr*> read_by_kept;  // from outside of the group
+  std::unordered_set<const Instr*> read_by_kept;  // values from outside of the group
   for (const Group* group : kept) {
     const std::unordered_set<const Instr*> inside(group->members.begin(), group->members.end());
     for (const Instr* member : group->members)
@@ -111,7 +111,7 @@ void SearchSpace::find_views() {
   }
 }
 
-// Groups that stay and instructions, producers first, otherwise as they stand.
+// Numbers groups that stay and instructions: producers first, otherwise in the old order.
 void SearchSpace::number() {
   std::vector<std::vector<Instr*>> nodes;
   std::unordered_map<const Instr*, int> node_of;

@@ -1,4 +1,4 @@
-// Private to fuse: a computation as the graph that the explorer searches.
+// Private to fuse: a computation as the graph in which the explorer searches.
 #pragma once
 
 #include <unordered_map>
@@ -13,17 +13,17 @@
 namespace heddle::fuse {
 
 // A vertex is an instruction that may move, or a group that stays, or an instruction without a
-// kernel. Views (what is_duplicable() says) whose readers are all kernels that hold a copy are no
-// vertices: they are part of whoever reads them.
+// kernel. Views (see is_duplicable()) whose readers are all kernels that contain a copy are no
+// vertices: they are part of their readers.
 class SearchSpace {
  public:
   SearchSpace(const Basic& basic, const target::Target& target, PlacedFacts* facts,
               const std::function<bool(const Group&)>& stays, const SearchOptions& options);
 
-  // False: the basic fusion has a cycle (a bug), and nothing else here is to be used.
+  // False: the basic fusion has a cycle (a bug), and nothing else here may be used.
   bool has_order() const { return has_order_; }
 
-  // Those that stay, among them regions in which a search can find too little, and the rest.
+  // Groups that stay, including regions in which a search can gain too little, and the rest.
   std::vector<Group*> kept, free;
   Graph graph;
   std::vector<Instr*> instr_of;  // by vertex; null: a group that stays
@@ -37,9 +37,9 @@ class SearchSpace {
   // The members' instructions with the views that they read, in the computation's order.
   std::vector<Instr*> with_views(const Members& members) const;
   std::vector<Instr*> in_order(std::vector<Instr*> instrs) const;
-  // Somebody outside of the members reads it, views aside.
+  // Whether anything outside of the members reads it, directly or through views.
   bool leaves(const Instr* instr, const Members& members) const;
-  // The same of a group as it is: copies stay inside.
+  // The same for a group as it is: copies are not read outside.
   std::function<bool(const Instr*)> leaves_of(const Group& group) const;
 
  private:

@@ -1,5 +1,5 @@
-// Each element of a top-k that somebody reads becomes an array of its own (hlo/top_k_part.h). Where
-// both are read they meet again in one stage, if they come to one kernel.
+// Each element of a top-k that is read becomes a separate array (hlo/top_k_part.h). If both are
+// read and end up in one kernel, they become one stage again.
 #include "fuse/groups.h"
 #include "fuse/passes.h"
 #include "hlo/builder.h"
@@ -22,7 +22,7 @@ bool split_in(Computation* computation, const target::Target& target) {
     b.check();
     return part;
   };
-  // Threads do not share a list: each has those of its rows.
+  // Threads of a GPU do not share a list: each has the lists of its rows.
   const bool gpu = target.kind == target::DeviceKind::gpu;
   auto has_parts = [&](const Instr* both) {
     if (!both->is(Opcode::topk)) return false;

@@ -73,7 +73,7 @@ class StripCutter {
     return std::find(read_.begin(), read_.end(), leaf) != read_.end();
   }
 
-  // The longest dimension of the state along which the steps do not meet.
+  // Finds the longest dimension of the state along which the steps are independent.
   Decision find_rows() {
     std::vector<std::pair<int64_t, int64_t>> starts;
     for (int64_t i = 0; i < leaves_; ++i)
@@ -101,7 +101,7 @@ class StripCutter {
     return loop_->shape().elements()[static_cast<size_t>(leaf)];
   }
 
-  // Is it an array of which strips read and write boxes?
+  // Whether it reads or updates slices of an array that all strips share.
   bool takes_start(const Instr* instr) const {
     return (instr->is(Opcode::dynamic_slice) || instr->is(Opcode::dynamic_update_slice)) &&
            flow_->is_whole(instr->operand(0));
@@ -139,7 +139,8 @@ class StripCutter {
     return Shape::array(shape.type(), extents);
   }
 
-  // The body of one strip: all that has rows has as many as a strip; boxes begin at its first row.
+  // Turns the body into that of one strip: values with rows have as many as a strip; slices of
+  // shared arrays begin at its first row.
   void shrink() {
     Instr* state = body_->parameters()[0];
     first_row_ = body_->add(Opcode::get_tuple_element, Shape::scalar(index_type_), {state},
@@ -225,7 +226,7 @@ class StripCutter {
     return Decision::yes();
   }
 
-  // The loop over strips, beside the loop as it was.
+  // Builds the loop over strips, beside the original loop.
   Instr* build() {
     Computation* around = loop_->parent();
     hlo::Module* module = around->module();
@@ -254,8 +255,8 @@ class StripCutter {
     return strips;
   }
 
-  // The number of the strip, its first row, then the loop's leaves; what steps sum up has a place
-  // for each strip.
+  // The number of the strip, its first row, then the loop's leaves; a summed leaf has an entry for
+  // each strip.
   std::vector<Instr*> state_before(Builder* b) const {
     const Instr* init = loop_->operand(0);
     std::vector<Instr*> begin{b->constant(number(0)), b->constant(number(0))};
@@ -280,14 +281,15 @@ class StripCutter {
     return result;
   }
 
-  // One of the places of what is summed up.
+  // The extents of one strip's entry of a summed leaf.
   static Ints box_of(const Instr* leaf) {
     Ints box = leaf->shape().extents();
     box[0] = 1;
     return box;
   }
 
-  // What the steps of a strip begin with: its rows, its place of the sums; the first row last.
+  // The initial state of a strip's steps: its rows, its entry of the sums; the first row comes
+  // last.
   std::vector<Instr*> first_of_strip(const std::vector<Instr*>& now, Builder* b) const {
     Instr *strip = now[0], *row = now[1];
     std::vector<Instr*> first;
@@ -307,7 +309,7 @@ class StripCutter {
     return first;
   }
 
-  // The state behind a strip, whose results are put back where they belong.
+  // The state after a strip, whose results are stored in their places.
   std::vector<Instr*> after_strip(const std::vector<Instr*>& now, Instr* steps, Builder* b) const {
     Instr *strip = now[0], *row = now[1];
     std::vector<Instr*> next{b->binary(Opcode::add, strip, b->constant(number(1))),
@@ -343,8 +345,8 @@ class StripCutter {
   const target::Target& target_;
   std::optional<BatchFlow> flow_;
   int64_t rows_ = 0, count_ = 0;
-  std::vector<bool> unread_;                     // by leaf: what it was before the loop
-  tensor::Type index_type_ = tensor::Type::s32;  // of what tells where a box begins
+  std::vector<bool> unread_;                     // by leaf: the value before the loop is not read
+  tensor::Type index_type_ = tensor::Type::s32;  // of the starts of slices
   Instr* first_row_ = nullptr;
   Shape state_shape_;
   double step_ns_ = 0;

@@ -1,4 +1,4 @@
-// Constant filters of convolutions, transformed once for Winograd's algorithm where that is
+// Transforms constant filters of convolutions, at load time, for Winograd's algorithm where that is
 // predicted to be faster, and accurate enough (schedule/winograd.h). A note says how many, a
 // refusal why not.
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace heddle::fuse {
 
 namespace {
 
-// G (x) G as f32[points^2, 9]: what each of the nine taps gives to each point.
+// G (x) G as f32[points^2, 9]: the factor of each of the nine taps in each point.
 tensor::Literal transform_of(int m) {
   const schedule::WinogradMatrices& matrices = schedule::winograd_matrices(m);
   const int64_t side = matrices.points;

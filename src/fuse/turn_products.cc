@@ -1,6 +1,6 @@
-// Left sides whose rows are summed up (gradients of weights) are transposed first where every
+// Left operands whose rows are contracted (gradients of weights) are transposed first if every
 // element is used often. The values are the same. With AVX2 such products take 1.1 to 3 times as
-// long without it; predicted times do not know the lines that a tile loses.
+// long without it; predicted times do not model the cache lines that a tile loses.
 #include "fuse/groups.h"
 #include "fuse/passes.h"
 #include "hlo/builder.h"
@@ -9,11 +9,12 @@ namespace heddle::fuse {
 
 namespace {
 
-// Elements used less often do not pay for a copy; rows that are shorter lie close enough together.
+// Elements used less often do not pay for a copy; shorter rows are close enough together.
 constexpr int64_t kLeastUses = 256, kLeastRowBytes = 2048, kLeastSum = 32;
 
-// Sums up the rows of its left side: a tile reads a few elements of every row, each a line of its
-// own, which leaves the first cache before the next tile wants the rest of it.
+// Whether it contracts the rows of its left operand: a tile reads a few elements of every row, each
+// from a different cache line, which leaves the first cache before the next tile needs the rest of
+// it.
 bool is_worth_it(const Instr* instr) {
   if (!instr->is(Opcode::dot) || !instr->shape().is_array() || !instr->shape().is_static())
     return false;

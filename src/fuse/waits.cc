@@ -22,10 +22,11 @@ Decision Waits::may_join(const Instr* instr, const Group& group) const {
   if (!instr->is(Opcode::reduce) || !instr->shape().is_array()) return Decision::yes();
   const int64_t bytes = instr->operand(0)->shape().bytes();
   if (bytes < kKeptBytes || bytes < kShrinks * instr->shape().bytes()) return Decision::yes();
-  auto known = [&](const Instr* value) {  // what the cover has made since is nothing to wait for
-    const auto found = before_.find(value);
-    return found == before_.end() ? 0 : found->second;
-  };
+  auto known =
+      [&](const Instr* value) {  // instructions that the cover added are nothing to wait for
+        const auto found = before_.find(value);
+        return found == before_.end() ? 0 : found->second;
+      };
   const int alone = known(instr);
   for (const Instr* member : group.members)
     for (const Instr* operand : member->operands())

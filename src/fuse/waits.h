@@ -1,4 +1,4 @@
-// Private to fuse: reductions that a kernel would make wait.
+// Private to fuse: reductions that a kernel would delay.
 #pragma once
 
 #include <unordered_map>
@@ -11,12 +11,12 @@ class Waits {
  public:
   explicit Waits(const hlo::Computation& computation);
 
-  // A reduction of much to little, in a kernel that waits for more products or loops than it does
-  // alone: what it reads would be kept until then. No (code `waits`): it stays apart.
+  // No (code `waits`): the reduction makes little of much, and the kernel waits for more products
+  // or loops than the reduction alone does: its input would be kept until then.
   Decision may_join(const Instr* instr, const Group& group) const;
 
  private:
-  std::unordered_map<const Instr*, int> before_;  // products and loops on the longest way to it
+  std::unordered_map<const Instr*, int> before_;  // products and loops on the longest path to it
 };
 
 }  // namespace heddle::fuse

@@ -1,6 +1,6 @@
-// Products of f16 and bf16 are sums in f32 anyway: where every element is used often, both sides
+// Products of f16 and bf16 accumulate in f32 anyway: if every element is used often, both operands
 // are converted to f32 once, and the result back. The values are the same. With AVX2, f16 products
-// take 1.2 to 1.5 times as long without it; predicted times do not know what a conversion costs.
+// take 1.2 to 1.5 times as long without it; predicted times do not model the cost of a conversion.
 #include "fuse/groups.h"
 #include "fuse/passes.h"
 #include "hlo/builder.h"
@@ -10,19 +10,19 @@ namespace heddle::fuse {
 
 namespace {
 
-// Fewer uses of an element do not pay for writing it down again, twice as wide.
+// With fewer uses of an element, storing it again, twice as wide, does not pay.
 constexpr int64_t kLeastUses = 32;
 
 bool is_small(const Instr* x) {
   return x->shape().type() == tensor::Type::f16 || x->shape().type() == tensor::Type::bf16;
 }
 
-// Of the GEMM family, and every element of both operands is used often.
+// Whether it is of the GEMM family, and every element of both operands is used often.
 bool is_worth_it(Instr* instr, const target::Target& target) {
   const stage::PlacedFusion placed = place_alone(instr, target);
   if (!stage::is_gemm(placed)) return false;
   const stage::GemmTile& tile = *std::get<stage::Row>(placed.schedule.nodes[0]).gemm();
-  if (tile.record.word() > 1) return false;  // it multiplies them as they are
+  if (tile.record.word() > 1) return false;  // its instruction multiplies small floats
   const stage::GemmShape& shape = tile.shape;
   return shape.m_extent * shape.y_extent >= kLeastUses && shape.n_extent >= kLeastUses;
 }
@@ -41,7 +41,7 @@ void widen(Instr* instr) {
 }
 
 bool widen_in(const Covered& covered, const target::Target& target) {
-  if (covered.is_body) return false;  // what does not change would be converted every time
+  if (covered.is_body) return false;  // loop-invariant operands would be converted every time
   std::vector<Instr*> found;
   for (Instr* instr : covered.computation->instrs()) {
     const bool product = is_product(instr);

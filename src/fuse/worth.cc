@@ -11,16 +11,17 @@ namespace heddle::fuse {
 
 namespace {
 
-// Larger kernels gain nothing worth having from a call saved.
+// Larger kernels gain too little from saving a call.
 constexpr double kSmallBytes = 64 << 10;
-// A few schedules are asked for an operator, about a millisecond together; a program that runs less
-// than a hundred thousand times need not be the best. Nanoseconds of a run.
+// Nanoseconds of a run. The search requests a few schedules per operator, which take about a
+// millisecond together; a program that runs less than a hundred thousand times need not be the
+// best.
 constexpr double kLeastGainByOperator = 10;
 
 struct Region {
   std::vector<int> groups;
   double ns = 0;
-  double least_ns = 0;  // what it reads and writes of others, in one call
+  double least_ns = 0;  // to read its inputs and write its outputs, in one call
   double operators = 0;
   std::vector<uint64_t> signature;
 };
@@ -107,7 +108,7 @@ class Worth {
     return region;
   }
 
-  // What an instruction reads, through views that no group makes.
+  // The arrays that an instruction reads, through views that no group computes.
   std::vector<const Instr*> arrays_of(const Instr* instr) const {
     std::vector<const Instr*> found, work{instr};
     for (size_t i = 0; i < work.size(); ++i) {
@@ -121,7 +122,7 @@ class Worth {
     return found;
   }
 
-  // Somebody outside of the groups reads it, views aside.
+  // Whether anything outside of the groups reads it, directly or through views.
   bool leaves(const Instr* instr) const {
     std::vector<const Instr*> work{instr};
     for (size_t i = 0; i < work.size(); ++i) {

@@ -1,11 +1,12 @@
-// The cover that XLA's published rules make, to count kernels against. No rule here knows what a
-// kernel costs; place() has the last word, as everywhere.
+// The cover by XLA's published rules, to compare numbers of kernels. The rules do not know what a
+// kernel costs; place() decides last, as everywhere.
 //
 //   producers   elementwise operators and index operators go into all their readers, a copy each;
 //               expensive ones only where that computes nothing twice. A reduction ends a kernel:
 //               it goes into no reader.
-//   consumers   elementwise and index operators, and reductions (at most five a kernel). Products,
-//               convolutions and all else are calls of a library: nothing joins them.
+//   consumers   elementwise and index operators, and reductions (at most five per kernel).
+//   Products,
+//               convolutions and all others are library calls: nothing joins them.
 //   siblings    kernels over the same space that read a common value become one of several outputs,
 //               and so does a producer with a reader over the same space.
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr size_t kMostReductions = 5, kMostMembers = 96, kMostPorts = 64;
 
-// Not to be computed twice.
+// Whether it must not be computed twice.
 bool is_expensive(const Instr* instr) {
   return is_costly(instr->opcode()) && instr->shape().type() != tensor::Type::s32;
 }
@@ -68,7 +69,7 @@ class Rules : public GroupMerger {
       bool others = false;
       std::vector<Group*> readers = cover_.readers(instr, &others);
       if (readers.size() > kMostPorts) continue;
-      // A producer beside its readers.
+      // The producer, together with its readers.
       const auto maker = cover_.group_of.find(instr);
       if (maker != cover_.group_of.end() && maker->second.size() == 1 &&
           std::find(readers.begin(), readers.end(), maker->second[0]) == readers.end())
@@ -103,9 +104,9 @@ class Rules : public GroupMerger {
     return static_cast<bool>(decision);
   }
 
-  // `copy`: others get one too, so that the group's own does not leave it.
+  // `copy`: other groups get one too, so that this group's is not an output.
   Decision may_join(Instr* instr, Group* group, bool copy) {
-    // Packed weights are read where they lie.
+    // Packed weights are read in place.
     if (group->has_dot && !is_unpack(instr))
       return Decision::no("xla-library", "{} is a library call", group->members.back()->name());
     if (!group->has_dot && !is_loop(instr))
@@ -138,7 +139,7 @@ class Rules : public GroupMerger {
     changed_ = true;
   }
 
-  // Another group has a copy of `user` and none of `member`.
+  // Whether another group has a copy of `user` and none of `member`.
   bool is_read_by_copy(const Instr* member, const Instr* user,
                        const std::vector<const Group*>& own) const {
     const auto found = cover_.group_of.find(user);
@@ -196,7 +197,7 @@ class Rules : public GroupMerger {
     return true;
   }
 
-  // A reduction's result is complete when its kernel is: nobody in it can read it.
+  // A reduction's result is complete at the end of its kernel: nothing inside can read it.
   static bool reads_reduced(const Group& maker, const Group& reader) {
     for (const Instr* member : reader.members)
       for (const Instr* operand : member->operands())

@@ -1,7 +1,7 @@
-// Reductions that read another one of the same row: the sum of exp(x - max x), of softmax and
-// log-sum-exp. Where a row is longer than the second cache keeps, it goes by strips: the maximum of
-// a strip and its sum by that, while the strip is near; behind the strips m = max m_p and
-// sum = sum_p sum_p exp(m_p - m). So a row is read from memory once.
+// Reductions that read another reduction of the same row: the sum of exp(x - max x) in softmax and
+// log-sum-exp. A row too long for the second cache is processed in strips: a strip's maximum, and
+// its sum relative to that maximum, are computed while the strip is in cache; afterwards m = max
+// m_p and sum = sum_p sum_p exp(m_p - m). So a row is read from memory once.
 #include "schedule/phases.h"
 #include "schedule/place_rows.h"
 #include "schedule/strategy.h"
@@ -23,7 +23,7 @@ namespace {
 // A sum over exp(element - its row's maximum).
 struct Pair {
   size_t maximum = 0, sum = 0;  // stages
-  size_t load = 0;              // of the maximum, in the sum
+  size_t load = 0;              // the sum's load of the maximum
 };
 
 bool combines_by(const Stage& stage, hlo::Opcode opcode) {
@@ -32,7 +32,7 @@ bool combines_by(const Stage& stage, hlo::Opcode opcode) {
          stage.combine->root()->is(opcode) && starts_neutral(stage);
 }
 
-// The same value of the same digits in both stages.
+// Whether both stages compute the same value of the same digits.
 bool is_same(const Stage& a, int x, const Stage& b, int y) {
   const Node &one = a.nodes[static_cast<size_t>(x)], &other = b.nodes[static_cast<size_t>(y)];
   if (one.kind != other.kind || one.type != other.type || one.bits != other.bits ||
@@ -41,7 +41,7 @@ bool is_same(const Stage& a, int x, const Stage& b, int y) {
     return false;
   if (one.kind == Node::Kind::load)
     return a.loads[static_cast<size_t>(one.load)] == b.loads[static_cast<size_t>(other.load)];
-  // Operators with attributes of their own have to be the same instruction.
+  // Operators with attributes must be the same instruction.
   if (one.instr != other.instr &&
       (one.opcode == hlo::Opcode::compare || one.opcode == hlo::Opcode::reduce_precision))
     return false;
@@ -83,8 +83,8 @@ std::optional<Pair> match(const StageGraph& graph, size_t number) {
   return Pair{load.source.stage.index(), number, at};
 }
 
-// Strips of a row that stay in the first cache, all alike; nothing where there are none, or
-// where the second cache has room for the row.
+// Equal strips of a row that fit in the first cache; nullopt if there are none or the second cache
+// has room for the row.
 std::optional<stage::Strips> strips_of(const Stage& stage, const target::Target& target) {
   if (target.caches.size() < 2) return std::nullopt;
   const int64_t extent = stage.red[0].extent;
@@ -186,7 +186,7 @@ class Striper {
     const Stage& maximum = from_.stages[pair.maximum];
     const Stage& sum = from_.stages[pair.sum];
     const StageId top = append(partial(maximum, strips));
-    // The sum of a strip, by the strip's own maximum.
+    // The sum of a strip, relative to the strip's maximum.
     Stage part = partial(sum, strips);
     for (Load& load : part.loads)
       if (load.source.input < 0 && !(load.source.stage == StageId(pair.maximum)))
@@ -202,7 +202,7 @@ class Striper {
     order_nodes(&part);
     const StageId weight = push(std::move(part));
     result_.striped.insert(result_.striped.end(), {top, weight});
-    // All strips together.
+    // Combines all strips.
     Stage all = combining(maximum, Type::f32, {"p", strips.parts});
     all.loads[0].source.stage = top;
     moved_[pair.maximum] = push(std::move(all));
@@ -218,7 +218,7 @@ class Striper {
     moved_[pair.sum] = push(std::move(total));
   }
 
-  // Operands in front of their readers again.
+  // Restores the order of nodes: operands before their readers.
   static void order_nodes(Stage* stage) {
     std::vector<int> place(stage->nodes.size(), -1);
     std::vector<Node> ordered;

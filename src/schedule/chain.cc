@@ -11,11 +11,11 @@ using index::Expr;
 
 namespace {
 
-// Rows that are too few for a block.
+// Lines of at most this many rows are too short to be a block.
 constexpr int64_t kShortLine = 64;
 
-// Every stage goes to the last link that it depends on; what reduces behind a product begins a link
-// of rows.
+// Assigns every stage to the last link that it depends on; a reduction of a product's value begins
+// a link of rows.
 Decision collect(const StageGraph& graph, Chain* chain, std::vector<int>* link_of) {
   link_of->assign(graph.stages.size(), -1);
   auto add = [&](bool rows) {
@@ -50,7 +50,7 @@ Decision collect(const StageGraph& graph, Chain* chain, std::vector<int>* link_o
   return Decision::yes();
 }
 
-// What later links read of this one.
+// Finds the values of this link that later links read.
 Decision find_kept(const StageGraph& graph, const std::vector<int>& link_of, size_t number,
                    Chain* chain) {
   Link& link = chain->links[number];
@@ -69,7 +69,7 @@ Decision find_kept(const StageGraph& graph, const std::vector<int>& link_of, siz
   return Decision::yes();
 }
 
-// The digits of what a product's link keeps.
+// Maps the digits of the values kept by a product's link to digits of the product.
 Decision find_digits(const StageGraph& graph, Link* link) {
   std::vector<std::vector<Expr>> digits;
   if (Decision inverted = invert_epilogue(graph, link->joined, &digits); !inverted) return inverted;
@@ -89,7 +89,7 @@ Decision find_digits(const StageGraph& graph, Link* link) {
   return Decision::yes();
 }
 
-// Which of a link's values is the left side of the product that follows.
+// The value of a link that is the left operand of the following product.
 StageId operand_of(const StageGraph& graph, const Link& link, const Link& next) {
   if (!next.rows)
     for (const Load& load : graph.stage(next.joined[0]).loads)
@@ -110,7 +110,8 @@ Decision choose_value(const StageGraph& graph, const Link& next, Link* link) {
   return Decision::yes();
 }
 
-// The rows of a prologue: all digits of its value but the one that the product sums up.
+// The shape of a prologue: its rows are all digits of its value except the one that the product
+// reduces over.
 Decision begin_with_rows(const StageGraph& graph, const Link& next, Link* link) {
   const Stage& product = graph.stage(next.joined[0]);
   const Load* read = nullptr;
@@ -146,7 +147,7 @@ Decision begin_with_rows(const StageGraph& graph, const Link& next, Link* link) 
   shape.m = shape.batch.back();
   shape.batch.pop_back();
   shape.m_extent = value.out[static_cast<size_t>(shape.m)].extent;
-  // Blocks of several lines, where one is short.
+  // A block covers several lines if lines are short.
   if (shape.m_extent <= kShortLine && !shape.batch.empty() && !in_right(shape.batch.back())) {
     shape.y = shape.batch.back();
     shape.batch.pop_back();
@@ -157,7 +158,7 @@ Decision begin_with_rows(const StageGraph& graph, const Link& next, Link* link) 
   return Decision::yes();
 }
 
-// Behind a product: its rows, and as many columns as the value has.
+// A link of rows takes the rows of the product before it, and as many columns as its value has.
 Decision follow_with_rows(const StageGraph& graph, size_t number, Chain* chain) {
   Link& link = chain->links[number];
   if (number > 0) {
@@ -185,7 +186,7 @@ int64_t largest_divisor(int64_t extent, int64_t most) {
   return 1;
 }
 
-// Bytes of A, of the values between and of the result, by row.
+// Bytes per row of A, of the intermediate values and of the result.
 int64_t bytes_of_row(const Chain& chain, const StageGraph& graph) {
   const GemmShape& first = chain.links[0].shape;
   const Stage& stage = graph.stage(chain.links[0].base);
@@ -289,7 +290,7 @@ Chain match_chain(const StageGraph& graph) {
 
 namespace {
 
-// A product's tile; its blocks come later.
+// A product's tile; choose_chain() sets the blocks.
 Gemm tile_of(const Link& link, const StageGraph& graph, const target::Target& target) {
   const Stage& stage = graph.stage(link.base);
   const Load& a = stage.loads[static_cast<size_t>(link.shape.a_load)];
@@ -319,23 +320,24 @@ std::vector<Gemm> choose_chain(const Chain& chain, const StageGraph& graph,
   Gemm& first = records[0];
   first.mr = records[product].mr;
   first.lanes = records[product].lanes;
-  // In the first cache where the weights fit there too; not where every block copies them.
+  // Blocks are sized for the first cache if the weights fit there too, but not if every block
+  // copies them.
   const int64_t near = target.first_cache_bytes();
   const int64_t far = target.second_cache_bytes();
   const bool copies =
       std::any_of(records.begin(), records.end(), [](const Gemm& gemm) { return gemm.copy_b; });
   const bool in_first = !copies && bytes_of_weights(chain, records) <= near / 2;
   const bool lines = shape.y >= 0;
-  const int64_t unit = lines ? shape.m_extent : 1;  // rows of what is cut
+  const int64_t unit = lines ? shape.m_extent : 1;  // rows per element of the digit that is cut
   const int64_t extent = lines ? shape.y_extent : shape.m_extent;
   const int64_t tile = lines ? first.my : first.mr;
   int64_t block = (in_first ? near / 2 : far / 4) / (bytes_of_row(chain, graph) * unit);
   if (!lines) block = std::min<int64_t>(block, 256);
   int64_t batch = 1;
   for (int d : shape.batch) batch *= stage.out[static_cast<size_t>(d)].extent;
-  // Every core has several blocks where there are enough rows.
+  // Every core gets several blocks if there are enough rows.
   block = std::min(block, extent * batch / (4 * std::max(target.cores, 1)));
-  if (copies && block > 0 && block < extent) {  // as few blocks as may be, and alike
+  if (copies && block > 0 && block < extent) {  // as few blocks as possible, of equal size
     const int64_t blocks = (extent + block - 1) / block;
     block = (extent + blocks - 1) / blocks + tile - 1;
   }

@@ -1,8 +1,8 @@
-// Chains: products in a row, D0 = f0(A·W0), D1 = f1(D0·W1), …, as one kernel (stages.md §4.7 and
-// §4.9). A block of rows of every D but the last lives in scratch with all its columns, so nothing
-// is computed twice; the records' blocks say how many rows that are: those of one register tile
-// (the first cache), or more (the second). Later convolutions are 1x1, stride 1, not padded.
-// Before, between and behind the products there may be links of rows (chain_rows.h): layer norm,
+// Chains of products, D0 = f0(A·W0), D1 = f1(D0·W1), …, as one kernel (back-to-back GEMM; stages.md
+// §4.7 and §4.9). A block of rows of every D but the last is kept in scratch with all its columns,
+// so nothing is computed twice. The records' blocks give the number of rows: one register tile (for
+// the first cache) or more (for the second). Later convolutions are 1x1, stride 1, not padded.
+// Before, between and after the products there may be links of rows (chain_rows.h): layer norm,
 // softmax, … of the block, row by row. Attention is product, rows, product (§4.8).
 #pragma once
 
@@ -16,21 +16,20 @@
 namespace heddle::schedule {
 
 bool is_product(const Stage& stage);
-// At least two products of the GEMM family.
+// Whether there are at least two products.
 bool has_chain(const StageGraph& graph);
-// One, with something in front of it, or reductions behind it.
+// Whether there is one product, with stages before it or reductions after it.
 bool may_have_rows(const StageGraph& graph);
-// Codes: `chain-consumers` (a value between the links is read where it is not at hand),
-// `chain-operand` (a link does not read the one before as its left side, row for row),
-// `chain-window` (a later convolution has a window, a stride or padding), `chain-rows` (what stands
-// between products does not go row by row), `gemm-family`, `gemm-epilogue`.
+// Codes: `chain-operand` (a link does not read the previous one as its left operand, row for row),
+// `chain-window` (a later convolution has a window, a stride or padding), `chain-rows` (stages
+// between products do not work row by row), `gemm-family`, `gemm-epilogue`.
 Chain match_chain(const StageGraph& graph);
-// A link whose A is the value of the one before.
+// Matches a link whose A is the value of link `before`.
 Decision match_link(const StageGraph& graph, const Link& before, Link* link);
 
-// One record a link (of rows: their block alone); blocks of the first are those of all. Two
-// residences are considered: the rows of one register tile, and a block of rows for the second
-// cache.
+// One record per link (of a link of rows, only the block is used); the blocks of the first apply to
+// all. Two residences are considered: the rows of one register tile, and a block of rows for the
+// second cache.
 std::vector<Gemm> choose_chain(const Chain& chain, const StageGraph& graph,
                                const target::Target& target);
 

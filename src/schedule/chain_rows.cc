@@ -10,7 +10,7 @@ bool holds(const std::vector<StageId>& list, StageId id) {
   return std::find(list.begin(), list.end(), id) != list.end();
 }
 
-// A digit of one link's base as the other's.
+// Translates a digit of `from`'s base to the corresponding digit of `to`'s base.
 int converted(const Link& from, int digit, const Link& to) {
   if (digit == from.shape.n) return to.shape.n;
   if (digit == from.shape.m) return to.shape.m;
@@ -43,7 +43,7 @@ class RowMatcher {
   }
 
  private:
-  // By out digit of what is read; empty: its rows are numbered in another way.
+  // The block's digit for each out digit of `source`; empty if its rows are numbered differently.
   std::vector<int> known(StageId source) const {
     if (holds(link_.joined, source)) return of_[source.index()];
     for (size_t i = 0; i < number_; ++i) {
@@ -125,7 +125,7 @@ class RowMatcher {
   RowDigits& of_;
 };
 
-// May the stage stand in the row's loop over columns?
+// Adds the stage to the row's loop over columns, if it may share it.
 bool try_join(const StageGraph& graph, StageId stage, int digit, Row* row) {
   const Stage& first = graph.stage(row->joined[0]);
   auto reduces_to_columns = [&](const Stage& one) { return one.is_reduction() && one.red.empty(); };
@@ -149,7 +149,8 @@ bool try_join(const StageGraph& graph, StageId stage, int digit, Row* row) {
   return true;
 }
 
-// What reads one value, and how.
+// Whether `made` may overwrite `old`: no reader of `old` comes after the store of `made`, or reads
+// another column in the row that stores it.
 bool may_replace(const StageGraph& graph, const std::vector<Row>& rows, const Kept& old,
                  const Kept& made, const std::vector<StageId>& before,
                  const std::vector<StageId>& link) {

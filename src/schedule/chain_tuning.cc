@@ -8,7 +8,7 @@ namespace heddle::schedule {
 
 namespace {
 
-// Rows, and the operators of an element and of a row.
+// The key of a link of rows: columns, operators per element and operators per row.
 std::string rows_key(const Link& link, const StageGraph& graph) {
   int64_t columns = 0, scalars = 0;
   for (StageId id : link.joined) {

@@ -1,4 +1,4 @@
-// What tuning measured of chains: whether the products are faster together.
+// Tuning records of chains: whether the products are faster in one kernel.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,11 @@
 
 namespace heddle::schedule {
 
-// What tuning measured (schedule/tuning.h): a record under the chain's key says `chain` or `apart`.
+// The record under a chain's key (schedule/tuning.h): `chain` (one kernel) or `apart` (separate
+// kernels).
 inline constexpr const char *kChainRecord = "chain", *kApartRecord = "apart";
 std::string chain_key(const PlacedFusion& chain);
-// Whether to join; none: nothing was measured.
+// Whether one kernel is faster; nullopt if nothing was measured.
 std::optional<bool> tuned_chain(const PlacedFusion& chain, const target::Target& target);
 
 }  // namespace heddle::schedule

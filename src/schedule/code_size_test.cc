@@ -36,7 +36,7 @@ ENTRY e {
   return made;
 }
 
-// What stands behind the product is written out for each register of a tile.
+// The epilogue of the product is unrolled for each register of a tile.
 TEST(CodeSize, GrowsWithTheTile) {
   const Example e = example();
   stage::Gemm tile = e.row().gemm()->record;

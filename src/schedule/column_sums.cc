@@ -13,14 +13,14 @@ using index::Expr;
 
 namespace {
 
-// Rows of one task where their number has no better divisor, and elements that the second phase,
-// which is one task, may have.
+// The most rows of one task if their number has no better divisor; the most elements of the second
+// phase, which is one task.
 constexpr int64_t kMostRows = 4096, kMostSums = 65536;
 
-// Digits of a reduction that together count one digit of the product.
+// Digits of a reduction that together enumerate one digit of the product (mixed radix).
 struct Radix {
-  std::vector<std::pair<int, int64_t>> digits;  // and what they count by
-  int inner = -1;                               // the one that counts by one
+  std::vector<std::pair<int, int64_t>> digits;  // and their factors
+  int inner = -1;                               // the digit with factor 1
 };
 
 bool match_radix(const Expr& x, const Stage& stage, int64_t extent, Radix* radix) {
@@ -47,7 +47,7 @@ bool match_radix(const Expr& x, const Stage& stage, int64_t extent, Radix* radix
   return radix->inner >= static_cast<int>(stage.out.size());
 }
 
-// What else is read depends on the row alone, not on the digits that count it.
+// Whether an index depends only on the row number, not on the individual digits that form it.
 bool counts_rows(const Expr& x, const Radix& radix) {
   Expr rest = x;
   for (const auto& [digit, factor] : radix.digits) {
@@ -91,7 +91,7 @@ bool starts_neutral(const Stage& stage) {
          (root->is(hlo::Opcode::minimum) && value == INFINITY);
 }
 
-// Why the sum does not add up what it reads at its rows alone; null: it does.
+// Why the summands depend on more than the elements of the rows; null if they do not.
 const char* check_reads(const Stage& stage, const Radix& rows, const Radix& lines) {
   for (const Load& load : stage.loads)
     if (load.source.input >= 0 && (!counts_rows(load.coordinates[0], rows) ||
@@ -146,7 +146,7 @@ Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& j
         ++reduced;
         continue;
       }
-      // The outermost, or a block's rows would not lie together.
+      // Must be the outermost digit, or a block's rows would not be contiguous.
       if (sum->block != 0 || digit != radix->digits.back().first)
         return no("its rows do not form blocks");
       sum->product[static_cast<size_t>(digit)] = -1;
@@ -223,7 +223,8 @@ class SumPlacer {
       ColumnSum sum;
       if (Decision match = match_column_sum(result_.graph, joined_, shape_, id, &sum); !match)
         return match;
-      // A digit of its own, before it is split: an image of a batch, of which the rows are a block.
+      // An out digit among the rows, before the split, is an image of a batch, whose rows form a
+      // block.
       if ((sum.block != 0 && shape_.y >= 0) || (id != sums_[0] && sum.block != image_))
         return Decision::no("gemm-epilogue", "{}: reduces over a part of the rows",
                             result_.graph.stage(id).name);
@@ -232,7 +233,7 @@ class SumPlacer {
     return Decision::yes();
   }
 
-  // Blocks of equally many rows (of lines, where there are any).
+  // Chooses blocks with equal numbers of rows (or lines, if there are any).
   Decision choose() {
     const Stage& stage = result_.graph.stage(dot_);
     const Load& a = stage.loads[static_cast<size_t>(shape_.a_load)];
@@ -242,19 +243,21 @@ class SumPlacer {
       return choose_gemm(shape_, stage, a_bytes, target, find_product(shape_, stage, target));
     };
     record_ = choose_for(target_);
-    // Fragments want whole tiles in a block, whose rows are chosen here, and no lines.
+    // Fragments need blocks of whole tiles and no lines, but this function chooses the rows of a
+    // block.
     if (record_.tile) record_ = choose_for(without_tiles(target_));
     record_.panels = 0;
     record_.shared = 1;
     record_.kc = shape_.k_extent;
-    // Tiles of several lines have blocks of their own at the edges: one block, or none of this.
+    // Tiles of several lines have different blocks at the edges: only one block of all lines will
+    // do.
     if (record_.my > 1 && record_.y_block < shape_.y_extent)
       return Decision::no("gemm-epilogue", "{}: blocks of unequal lines", stage.name);
     const bool lines = shape_.y >= 0;
     const int64_t extent = lines ? shape_.y_extent : shape_.m_extent;
     const int64_t unit = lines ? shape_.m_extent : 1;
     const int64_t wanted = std::min(extent, lines ? record_.y_block : record_.m_block);
-    // The first red digit is what is divided: the outermost of the rows, for all sums alike.
+    // The first red digit, the outermost of the rows, is divided; it must be equal for all sums.
     int64_t divided = 0;
     for (StageId id : sums_) {
       const int64_t outer = result_.graph.stage(id).red[0].extent;
@@ -263,7 +266,7 @@ class SumPlacer {
     if (image_ > 0) divided = 1;
     parts_ = (extent + wanted - 1) / wanted;
     while (parts_ <= divided && (divided % parts_ != 0 || extent % parts_ != 0)) ++parts_;
-    // No divisor near: all rows in one block, where that leaves tasks enough or is little.
+    // No divisor nearby: all rows in one block, if that leaves enough tasks or the block is small.
     if (parts_ > divided || 2 * (extent / parts_) < wanted) parts_ = 1;
     const int64_t block = image_ > 0 ? image_ : extent / parts_;
     const int64_t width = int64_t{record_.nv} * record_.lanes;
@@ -288,7 +291,8 @@ class SumPlacer {
     return fits_family(record_, shape_, stage);
   }
 
-  // Neighbours share a panel of B rather than their rows of A where B is what is read from far.
+  // Neighbouring tasks share a panel of B rather than their rows of A if B is too large for the
+  // second cache.
   void share_panels() {
     const int64_t second = target_.second_cache_bytes();
     record_.panels_first = shape_.k_extent * shape_.n_extent * 4 > second / 2;
@@ -346,7 +350,7 @@ class SumPlacer {
   PlacedFusion result_;
   Gemm record_;
   int64_t parts_ = 1;
-  int64_t image_ = 0;  // rows of an image, where sums are of one each
+  int64_t image_ = 0;  // rows per image if each image has its sums, else 0
   std::vector<StageId> joined_, sums_, behind_;
 };
 

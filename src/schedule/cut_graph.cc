@@ -1,4 +1,5 @@
-// Which dimension is cut, what every stage has of it, and in which phase each is computed.
+// Chooses the dimension to cut, how every stage depends on it, and the phase that computes each
+// stage.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -15,8 +16,8 @@ using index::Expr;
 
 namespace {
 
-constexpr int64_t kLeastExtent = 8, kLeastElems = 8192;  // of the dimension; of a task
-// A value that many cycles an element go into is kept for the next phase, not computed again.
+constexpr int64_t kLeastExtent = 8, kLeastElems = 8192;  // of the dimension; of a task's work
+// Values that take more cycles per element are kept for the next phase, not recomputed.
 constexpr int kCostly = 24;
 
 bool is_output(const Stage& stage) {
@@ -53,10 +54,11 @@ class Cutter {
     Stage stage;
     Cut cut;
     int level = 0;
-    bool kept = false;  // lies in memory for later phases
+    bool kept = false;  // stored in memory for later phases
   };
 
-  // Where most of the work moves along, and lanes run along something else.
+  // Chooses the dimension along which most of the work is, preferably not the dimension of the
+  // lanes.
   void choose_dimension() {
     const size_t largest = largest_stage(from_);
     const Stage& stage = from_.stages[largest];
@@ -103,7 +105,7 @@ class Cutter {
     result_.strips.parts = (extent + result_.strips.strip - 1) / result_.strips.strip;
   }
 
-  // Every reduction along the dimension becomes two.
+  // Splits every reduction along the dimension into a partial and a combining one.
   void expand() {
     std::vector<StageId> moved;
     for (size_t i = 0; i < from_.stages.size() && result_.decision; ++i) {
@@ -156,8 +158,7 @@ class Cutter {
     });
   }
 
-  // What a load of `reader` asks of a stage that lies along the dimension is that stage's own
-  // strip.
+  // Whether a load of `reader` reads only its strip of `source`, a stage along the dimension.
   static bool is_own_strip(const Part& reader, const Load& load, const Part& source) {
     const Expr& x = load.coordinates[static_cast<size_t>(source.cut.digit)];
     if (reader.cut.kind == Cut::Kind::along) return x == Expr::digit(reader.cut.digit);
@@ -190,7 +191,7 @@ class Cutter {
     return cycles;
   }
 
-  // What no output needs is not computed.
+  // Drops stages that no output needs.
   void drop_dead() {
     std::vector<bool> live(parts_.size(), false);
     for (size_t i = parts_.size(); i-- > 0;) {
@@ -204,7 +205,7 @@ class Cutter {
     }
   }
 
-  // Readers first: until which level is a value asked for, where it is not kept itself?
+  // From readers to producers: `until` is the last level that needs a value which is not kept.
   void keep_costly() {
     std::vector<int> until(parts_.size(), -1);
     for (size_t i = parts_.size(); i-- > 0;) {
@@ -219,7 +220,7 @@ class Cutter {
     }
   }
 
-  // Everything without the dimension that a strip's task would compute again.
+  // Work on stages without the dimension that every strip's task would repeat.
   int64_t repeated_points(const std::vector<size_t>& wanted) const {
     int64_t total = 0;
     for (size_t i : closure(wanted))
@@ -256,7 +257,8 @@ class Cutter {
         heads.push_back(i);
       }
     }
-    // Too much for every task: in a phase before it, by what is asked for directly.
+    // Too much work to repeat in every task: a phase before this one computes the values that the
+    // strips read directly.
     if (!swept.empty()) {
       int64_t work = 0;
       for (size_t i : swept) work += points(parts_[i].stage);
@@ -322,7 +324,7 @@ class Cutter {
   CutGraph result_;
   std::vector<int> along_;
   std::vector<Part> parts_;
-  std::vector<StageId> instance_;  // of a part that lies in memory
+  std::vector<StageId> instance_;  // of each part that is in memory
   int last_level_ = 0;
 };
 

@@ -16,7 +16,7 @@ bool is_one(const Node& node) {
          tensor::float_from_bits(node.type, node.bits) == 1.0;
 }
 
-// A load of a value that a maximum has reduced.
+// Whether the node loads the result of a maximum reduction.
 bool is_row_maximum(const StageGraph& graph, const Stage& stage, const Node& node) {
   if (node.kind != Node::Kind::load) return false;
   const Source& source = stage.loads[node.load].source;
@@ -25,7 +25,8 @@ bool is_row_maximum(const StageGraph& graph, const Stage& stage, const Node& nod
   return combine && combine->root()->is(hlo::Opcode::maximum);
 }
 
-// The node that makes a value, wherever it stands; null where it comes from outside.
+// The node that computes a value, traced through loads of other stages; null if it is an input or a
+// reduction's result.
 const Node* maker(const StageGraph& graph, const Stage& stage, int number) {
   const Node* node = &stage.nodes[number];
   const Stage* at = &stage;
@@ -56,7 +57,7 @@ bool is_sum_of_exponentials(const StageGraph& graph, const Stage& stage, const N
 
 namespace {
 
-// The same for all lanes, which run along `lane`.
+// Whether the value is the same for all lanes, which run along digit `lane`.
 bool is_shared(const Stage& stage, int number, int lane) {
   const Node& node = stage.nodes[number];
   switch (node.kind) {
@@ -78,8 +79,8 @@ bool is_shared(const Stage& stage, int number, int lane) {
 
 int64_t points(const Stage& stage) { return stage.out_elems() * stage.red_elems(); }
 
-// The divisor is one value for a row of the stage that is worth a reciprocal: statistics of rows
-// are few divisions.
+// Whether the divisor is constant along a row and the stage has enough divisions for a reciprocal
+// to pay: statistics of rows are few divisions.
 bool divides_by_row(const StageGraph& graph, const Stage& stage, const Node& node) {
   const int lane = contiguous_digit(stage);
   for (const Stage& other : graph.stages)
@@ -88,7 +89,7 @@ bool divides_by_row(const StageGraph& graph, const Stage& stage, const Node& nod
          is_shared(stage, node.operands[1], lane) && !is_shared(stage, node.operands[0], lane);
 }
 
-// Every reader of the node adds one to it: GELU's erf and tanh.
+// Whether every reader of the node adds 1 to it, as GELU does with erf and tanh.
 bool all_add_one(const Stage& stage, int number) {
   bool read = false;
   for (const Value& value : stage.values)

@@ -10,7 +10,7 @@ using index::Expr;
 
 namespace {
 
-constexpr int64_t kMostFilled = 12;  // vectors of rows that are computed together
+constexpr int64_t kMostFilled = 12;  // vectors in a merged row, at most
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void fill_lanes(StageGraph* graph, int lanes) {
   if (rows == 1 || width < lanes || stage.out[row].extent % rows != 0 ||
       rows * width > kMostFilled * lanes)
     return;
-  // One array after the other, or one element a row.
+  // Rows must be contiguous, or have one element each.
   auto runs_on = [&](const Expr& x) {
     const int64_t step = x.factor_of(last);
     const Expr rest = x - Expr::digit(row) * (step * width) - Expr::digit(last) * step;

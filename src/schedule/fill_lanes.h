@@ -1,12 +1,12 @@
-// Maps whose rows fill no whole number of vectors.
+// Maps whose rows are not a whole number of vectors.
 #pragma once
 
 #include "schedule/stage_names.h"
 
 namespace heddle::schedule {
 
-// Where some input has one element a row (256x36), as many rows as fill whole vectors become one:
-// 64x144. Graphs of one map only; others stay as they are.
+// If an input has one element per row, merges as many rows as fill whole vectors: 256x36 becomes
+// 64x144. Applies to graphs of a single map; others are unchanged.
 void fill_lanes(StageGraph* graph, int lanes);
 
 }  // namespace heddle::schedule

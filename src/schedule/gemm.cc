@@ -16,9 +16,9 @@ using index::Expr;
 
 namespace {
 
-constexpr int64_t kFetchedBytes = 512 << 10;  // B from there on does not stay in a cache by itself
+constexpr int64_t kFetchedBytes = 512 << 10;  // a B at least this large does not stay in a cache
 
-// Tiles of different shapes that an axis is cut into: as many times the tile's code is written.
+// The number of different tile shapes along an axis; each needs a copy of the tile's code.
 int64_t shapes_along(int64_t extent, int64_t tile) {
   const int64_t tiles = (extent + tile - 1) / tile;
   return extent % tiles == 0 ? 1 : 2;
@@ -29,8 +29,9 @@ int64_t panel_shapes(const Gemm& gemm, int64_t n) {
   return (n / width > 0) + (n % width > 0);
 }
 
-// The cheapest of several records. What the model calls level is level: less code then, as most of
-// a compilation's time is that of writing it; then the first of the list.
+// The cheapest of several records. Records within the model's accuracy (kLevel) count as equal: the
+// one with less code wins, because code generation takes most of the compile time, then the first
+// of the list.
 class Cheapest {
  public:
   void add(const Gemm& gemm, double cycles, int64_t shapes) {
@@ -65,8 +66,8 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
 
 namespace {
 
-// Of a product: its rows are at least `least`, k is in words, `nv` is 0 where any will do; its next
-// panel is fetched while one is used, if B does not stay in the cache anyway.
+// A product: between `least` and `m` rows, k in words, `nv` 0 for any; `fetches`: the next panel is
+// prefetched while one is used, because B does not stay in a cache.
 struct Rows {
   int64_t least, m, n, k;
   int nv;
@@ -77,10 +78,10 @@ struct Tile {
   int mr, nv;
 };
 
-// Predicted cycles a row, on the average of its possible numbers of rows.
+// Predicted cycles per row, summed over samples of the possible row counts.
 double cycles_of(const Gemm& gemm, const Rows& of, const target::Target& target) {
-  constexpr int64_t kSamples = 32;  // of numbers of rows
-  // Rows of A pass by once for each panel, and rows of results are stored in parts.
+  constexpr int64_t kSamples = 32;  // of row counts
+  // With several panels, A is read once per panel, and rows of results are stored in parts.
   constexpr double kSeveralPanels = 1.04;
   const int64_t step = std::max<int64_t>(1, (of.m - of.least) / kSamples);
   double cycles = 0;
@@ -124,13 +125,14 @@ Gemm choose_rows(const Gemm& gemm, const Rows& of, const target::Target& target)
   return cheapest.best();
 }
 
-// Up to 512 rows stay one block; more are cut so that a block of A stays in the second cache
+// Up to 512 rows stay one block; more are split so that a block of A stays in the second cache
 // beside two panels. That is as good as blocks of k, and needs no sums in memory.
 int64_t rows_of_block(const Gemm& gemm, const Rows& of, const target::Target& target) {
   const int64_t second = target.second_cache_bytes(), few = 4 * int64_t{gemm.mr};
   int64_t rows = of.m;
   if (of.m > cost::kOneBlock) rows = std::clamp<int64_t>(second / 4 / (of.k * 4), few, 256);
-  // Where little is summed up the stores weigh: those of a block's panels stay near each other.
+  // If k is short, stores dominate: the stores of a block's panels should stay in the cache
+  // together.
   if (of.k <= 256 && of.k * of.n * 4 <= second)
     rows = std::clamp<int64_t>(second / 8 / ((of.k + of.n) * 4), std::min(few, rows), rows);
   const int64_t blocks = (of.m + rows - 1) / rows;
@@ -145,8 +147,8 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
   const bool plain = mma == kernel::plain_mma();
   if (target.records && b_constant && sums == Type::f32 && plain)
     if (std::optional<Gemm> tuned = tuned_gemm(gemm_key(m, n, k), nv, target)) return *tuned;
-  const int64_t words = k / mma->k;  // as long as elements of the sums
-  // Against one row a panel passes by once, as fast as it comes.
+  const int64_t words = k / mma->k;  // each as wide as an accumulator element
+  // With one row, each panel is read once, as fast as it arrives: prefetching does not help.
   const Rows of{least, m, n, words, nv, b_constant && m > 1 && words * n * 4 >= kFetchedBytes};
   Gemm best;
   best.mma = mma;
@@ -170,8 +172,8 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
 
 namespace {
 
-// Segments are copies of code: about as many as that are compiled in a second; joined lines, whose
-// edges multiply, are worth less.
+// Each segment is a copy of the code; about this many compile in a second. The edges of joined
+// lines multiply, so fewer are worth it.
 constexpr int64_t kMostSegments = 512, kMostJoinedSegments = 64;
 
 int64_t segments_of(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
@@ -214,7 +216,7 @@ void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const targe
 }
 
 // Lines and rows of a task: its part of A stays in the second cache, and every core of the target
-// has at least four tasks where the tiles suffice.
+// has at least four tasks if there are enough tiles.
 void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                    const target::Target& target, Gemm* gemm) {
   int64_t batch = 1, a_batch = 1, groups = 1;
@@ -222,7 +224,7 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
   for (int d : shape.batch) {
     const int64_t extent = stage.out[static_cast<size_t>(d)].extent;
     batch *= extent;
-    // All groups of a line are done before the next block of lines.
+    // All groups of a line are computed before the next block of lines.
     if (is_group(shape, stage, d))
       groups *= extent;
     else if (xa.uses(d))
@@ -232,7 +234,7 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
   const int64_t panels = (shape.n_extent + width - 1) / width;
   const int64_t second = target.second_cache_bytes();
   int64_t line_bytes = std::max<int64_t>(1, a_bytes / (a_batch * shape.y_extent));
-  // Where little is summed up the panels' stores to a line should meet in the cache.
+  // If k is short, the panels' stores to a line should meet in the cache.
   if (shape.k_extent <= 256) line_bytes += shape.m_extent * shape.n_extent * groups * 4;
   const int64_t rows = shape.m_extent;
   gemm->m_block = rows <= 1024 ? rows : gemm->mr * ((256 + gemm->mr - 1) / gemm->mr);
@@ -246,7 +248,8 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
   block = (shape.y_extent + blocks - 1) / blocks;
   if (gemm->my > 1) block = std::min((block + gemm->my - 1) / gemm->my * gemm->my, shape.y_extent);
   gemm->y_block = block;
-  // Which operand is read once from further away, and which once for each block of the other.
+  // Chooses the operand that is read once from farther away; the other is read once per block of
+  // it.
   const int64_t b_bytes = shape.k_extent * shape.n_extent * 4;
   gemm->panels_first = batch * blocks > 1 && b_bytes > second / 2 &&
                        b_bytes + a_bytes * panels < a_bytes + b_bytes * batch * blocks;
@@ -255,14 +258,14 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     gemm->prefetch = static_cast<int>((int64_t{gemm->nv} * gemm->ku + tiles - 1) / tiles);
 }
 
-// B that is not packed is copied by each task where its columns are not contiguous, and where
-// several tiles would read a panel again that does not stay in the first cache: it is too large and
-// lies scattered, or its rows fall into few sets (cpu-codegen §2.4.14).
+// Whether each task copies an unpacked B: its columns are not contiguous, or several tiles would
+// re-read a panel that does not stay in the first cache, because it is too large and scattered or
+// its rows map to few cache sets (cpu-codegen §2.4.14).
 bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
                 const target::Target& target) {
   if (shape.b_panel > 0) return false;
   if (shape.b_n != 1 || gemm.word() > 1) return true;
-  // Converted once rather than by each tile.
+  // A copy is converted once, not by each tile.
   const int64_t rows = shape.m_extent * shape.y_extent;
   const Type type = load_type(stage, shape.b_load);
   if (type != shape.type && rows > gemm.mr * gemm.my) return true;
@@ -274,25 +277,25 @@ bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
   const int64_t first = target.first_cache_bytes();
   if (shape.k_extent * shape.n_extent * 4 <= first / 2) return false;
   const int64_t panel_bytes = shape.k_extent * gemm.nv * gemm.lanes * 4;
-  // Rows over more pages than are known by heart.
+  // Rows span more pages than the first-level TLB holds.
   const bool scattered = panel_bytes > first / 2 && shape.k_extent * row_bytes > (256 << 10);
   return scattered || (row_bytes % 4096 == 0 && shape.k_extent > 64);
 }
 
-// A product with packed panels, whose one digit of K may be cut anywhere.
+// A product with packed panels and a single digit of K, which may be cut anywhere.
 bool is_plain(const GemmShape& shape) {
   return shape.b_panel > 0 && shape.k.size() == 1 && shape.windows.empty() && shape.y < 0 &&
          shape.m >= 0;
 }
 
-// Elements of K to one of its outermost digit.
+// Elements of K per element of its outermost digit.
 int64_t cut_unit(const GemmShape& shape, const Stage& stage) {
   return shape.k_extent / std::max<int64_t>(1, stage.extents()[static_cast<size_t>(shape.k[0])]);
 }
 
-// A panel of a convolution that does not stay in the second cache would come from further away for
-// every tile: all tiles of a task meet one line of the window after the other, and their sums wait
-// in scratch.
+// If a convolution's panel does not stay in the second cache, every tile would fetch it from
+// farther away: instead all tiles of a task process one line of the window after the other, with
+// their sums in scratch.
 void cut_window(const GemmShape& shape, const Stage& stage, const target::Target& target,
                 Gemm* gemm) {
   const int64_t second = target.second_cache_bytes();
@@ -318,13 +321,13 @@ void cut_window(const GemmShape& shape, const Stage& stage, const target::Target
   *gemm = cut;
 }
 
-// Where rows of A are long, a block of them that stays in the second cache is too low for its
-// panels: K is cut instead, so that many rows meet a short panel, and the sums of several panels
-// wait in scratch.
-// Blocks of bounded rows are higher, as the last of those that are there may have one row.
+// If rows of A are long, a block of rows that stays in the second cache has too few rows for its
+// panels: K is cut instead, so that many rows use a short panel and the sums of several panels are
+// kept in scratch.
+// Blocks of bounded rows are taller, because the last block of the actual rows may have one row.
 void cut_k(const GemmShape& shape, bool bounded, const target::Target& target, Gemm* gemm) {
   constexpr int64_t kMostUncut = 1024;
-  // Narrow vectors leave time enough for a panel to arrive while few rows are multiplied.
+  // With narrow vectors, a panel arrives in time even while few rows are multiplied.
   const int64_t fewest_rows = target.vector_registers >= 32 ? 24 : 64;
   const int64_t k = shape.k_extent / gemm->word(), m = shape.m_extent;  // words
   if (k <= kMostUncut || m < fewest_rows || shape.type != Type::f32 || !is_plain(shape)) return;
@@ -340,7 +343,7 @@ void cut_k(const GemmShape& shape, bool bounded, const target::Target& target, G
   const int64_t shared = panels * blocks / (4 * int64_t{target.cores});
   int64_t together = std::min({room, shared, panels});
   if (together < 2) return;
-  // Tasks alike, where there is a divisor near: a smaller rest would be all of one core's work.
+  // Equal tasks, if there is a divisor nearby: a core with only the smaller remainder would idle.
   for (int64_t divisor = together; 2 * divisor >= together && divisor > 1; --divisor) {
     if (panels % divisor != 0) continue;
     together = divisor;
@@ -356,8 +359,8 @@ void cut_k(const GemmShape& shape, bool bounded, const target::Target& target, G
 
 }  // namespace
 
-// A batch whose products share a packed B that does not stay in the second cache: all of them meet
-// one panel before they come to the next.
+// If the products of a batch share a packed B that does not stay in the second cache, all of them
+// use one panel before the next.
 void share_panels(const GemmShape& shape, const Stage& stage, const target::Target& target,
                   Gemm* gemm) {
   const Expr& xb = stage.loads[static_cast<size_t>(shape.b_load)].coordinates[0];
@@ -401,7 +404,7 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     gemm.mma = mma;
     gemm.lanes = target.lanes(shape.type);
     gemm.kc = shape.k_extent;
-    GemmShape words = shape;  // as long as elements of the sums
+    GemmShape words = shape;  // k in words, each as wide as an accumulator element
     words.k_extent /= mma->k;
     if (tile && !shape.windows.empty()) {
       choose_lines(shape, stage, nv, target, &gemm);

@@ -1,4 +1,4 @@
-// Which stages are of the GEMM family: by their access maps alone, whatever the layout.
+// Decides which stages belong to the GEMM family, by their access maps alone, whatever the layout.
 #include <algorithm>
 
 #include "schedule/chain.h"
@@ -119,7 +119,7 @@ bool match_panel(const Expr& x, const std::vector<int64_t>& extents, GemmShape* 
   return true;
 }
 
-// The same in words: `word` elements of k beside each other.
+// The same in words of `word` adjacent elements of k.
 bool match_word_panel(const Expr& x, const Stage& stage, int64_t word, GemmShape* shape) {
   std::vector<int64_t> extents = stage.extents();
   int64_t& k = extents[static_cast<size_t>(shape->k.back())];
@@ -140,7 +140,7 @@ bool match_any_panel(const Expr& x, const Stage& stage, GemmShape* shape) {
                      [&](int64_t word) { return match_word_panel(x, stage, word, shape); });
 }
 
-// Columns stand in B alone, rows in A alone, from the innermost digit on; the rest is batch.
+// Columns appear in B only, rows in A only, from the innermost digit outwards; the rest is batch.
 void find_roles(const Stage& stage, const Expr& xa, const Expr& xb, GemmShape* shape) {
   const bool windows = stage.kind == hlo::StageKind::conv;
   for (int d = static_cast<int>(stage.out.size()) - 1; d >= 0; --d) {
@@ -163,7 +163,7 @@ void find_roles(const Stage& stage, const Expr& xa, const Expr& xb, GemmShape* s
     shape->k.push_back(static_cast<int>(stage.out.size() + i));
     shape->k_extent *= stage.red[i].extent;
   }
-  // Panels of a product are packed in the order of its own; of a convolution, as B has them.
+  // Panels of a product are packed in the product's order of k; of a convolution, in B's order.
   if (windows)
     std::stable_sort(shape->k.begin(), shape->k.end(), [&](int a, int b) {
       return std::abs(xb.factor_of(a)) > std::abs(xb.factor_of(b));
@@ -231,19 +231,19 @@ int64_t uses_across(const StageGraph& graph, int64_t word) {
     const GemmShape& shape = match.shape;
     const Load& load = stage.loads[static_cast<size_t>(shape.a_load)];
     const Expr& a = load.coordinates[0];
-    constexpr int64_t kNear = 4;  // elements between neighbours that still share a line
-    int64_t row = 0;  // the nearest of rows: of a filter's gradient they stand in its batch
+    constexpr int64_t kNear = 4;  // largest stride at which neighbours share a cache line
+    int64_t row = 0;  // smallest stride of a row; a filter gradient's rows are in the batch
     for (int d = 0; d < static_cast<int>(stage.out.size()); ++d)
       if (const int64_t factor = std::abs(a.factor_of(d)); factor > 0 && d != shape.n)
         row = row == 0 ? factor : std::min(row, factor);
     if (row == 0 || row > kNear) return 0;
     const std::vector<int64_t> extents = stage.extents();
-    int64_t depth = 1;  // of k, but for small windows (a filter's gradient has the image's)
+    int64_t depth = 1;  // of k without small windows (a filter gradient's window is the image)
     constexpr int64_t kSmallWindow = 7;
     for (int k : shape.k) {
       const int64_t extent = extents[static_cast<size_t>(k)];
       const bool along = std::abs(a.factor_of(k)) == 1 && !shape.window_over(k);
-      // Words lie along the last one: others are windows, or short.
+      // Words run along the last digit of k; the others are windows, or short.
       if (extent > 1 && along && (word == 1 || k == shape.k.back())) return 0;
       if (!shape.window_over(k) || extent > kSmallWindow) depth *= extent;
     }
@@ -257,7 +257,7 @@ int64_t uses_across(const StageGraph& graph, int64_t word) {
 
 namespace {
 
-// All but how the operands lie.
+// Matches everything but the layout of the operands.
 GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot, bool rounded = false) {
   const Stage& stage = graph.stage(dot);
   GemmShapeOrNot result;
@@ -313,14 +313,15 @@ Decision match_winograd(const StageGraph& graph, StageId conv, const target::Tar
 
 namespace {
 
-// The link's rows are those of the value before: digit for digit, or counted through by one.
+// Matches the link's rows to those of the previous value: digit by digit, or flattened into one
+// digit (`counted`).
 bool match_rows(const Stage& stage, const Stage& value, const Load& a, const Link& before,
                 Link* link) {
   const GemmShape& rows = before.shape;
   GemmShape& shape = link->shape;
   std::vector<Expr> at;
   std::vector<int64_t> extents;
-  std::vector<int> order;  // of the product before, without its columns
+  std::vector<int> order;  // digits of the previous product, without its columns
   for (size_t d = 0; d < value.out.size(); ++d) {
     if (before.value_digits[d] == rows.n) continue;
     at.push_back(a.coordinates[d]);
@@ -350,7 +351,7 @@ bool match_rows(const Stage& stage, const Stage& value, const Load& a, const Lin
     link->counted = before.counted;
     return true;
   }
-  // Blocks of rows must stay in one piece: lines, then rows, stand last.
+  // Blocks of rows must stay contiguous: lines, then rows, must be the last digits.
   const size_t last = order.size();
   if (order[last - 1] != rows.m || (rows.y >= 0 && (last < 2 || order[last - 2] != rows.y)))
     return false;
@@ -371,7 +372,7 @@ bool match_rows(const Stage& stage, const Stage& value, const Load& a, const Lin
   return false;
 }
 
-// The columns of the value before are what the link sums up, in any order of its digits.
+// Whether the link reduces over all columns of the previous value, with its digits in any order.
 bool covers_columns(const Expr& x, const Stage& stage, int64_t columns) {
   if (!x.is_affine() || x.constant() != 0 || x.terms().size() != stage.red.size()) return false;
   std::vector<std::pair<int64_t, int64_t>> radix;
@@ -389,7 +390,7 @@ bool covers_columns(const Expr& x, const Stage& stage, int64_t columns) {
   return next == columns;
 }
 
-// The right side: one digit of columns, k evenly spaced.
+// Matches the right operand: one digit of columns, k evenly spaced.
 const char* match_right(const Stage& stage, const Expr& xb, GemmShape* shape) {
   std::vector<int> rows = shape->batch;
   rows.insert(rows.end(), {shape->y, shape->m});

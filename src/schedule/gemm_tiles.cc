@@ -22,7 +22,8 @@ const kernel::MmaDescriptor* find_tile(const kernel::MmaDescriptor& mma,
 
 namespace {
 
-// Elements of k that run on in A from the innermost digit on: B's panels have its order.
+// How many elements of k are contiguous in A, from the innermost digit on, in the order of B's
+// panels.
 int64_t runs_along_k(const GemmShape& shape, const Stage& stage, bool in_copy) {
   const Expr& a = stage.loads[static_cast<size_t>(shape.a_load)].coordinates[0];
   int64_t count = stage.extents()[static_cast<size_t>(shape.k.back())];
@@ -58,9 +59,8 @@ target::Target without_tiles(target::Target target) {
   return target;
 }
 
-// A convolution by an instruction on tiles: blocks of lines whose copy leaves most of the second
-// cache to a panel of B, with rows enough to read it for, and as many panels a task as leave every
-// core four tasks.
+// Blocks of lines: their copy leaves most of the second cache to a panel of B, and they have enough
+// rows to make reading it pay. A task has as many panels as still leave every core four tasks.
 void choose_lines(const GemmShape& shape, const Stage& stage, int nv, const target::Target& target,
                   Gemm* gemm) {
   constexpr int64_t kRows = 256;

@@ -6,10 +6,10 @@
 
 namespace heddle::schedule {
 
-// The instruction on tiles that multiplies as `mma` does, and faster; null: the target has none.
+// The tile instruction that computes the same as `mma`, faster; null if the target has none.
 const kernel::MmaDescriptor* find_tile(const kernel::MmaDescriptor& mma,
                                        const target::Target& target);
-// The same for a shape, where its rows and words lie as fragments read them.
+// The same for a shape; null if its rows and words do not have the layout that fragments read.
 const kernel::MmaDescriptor* tile_of(const GemmShape& shape, const Stage& stage,
                                      const kernel::MmaDescriptor& mma,
                                      const target::Target& target);
@@ -19,8 +19,8 @@ target::Target without_tiles(target::Target target);
 // vectors (0: any). False: there is no instruction for that many rows and elements of k.
 bool choose_fragments(int64_t m, int64_t n, int64_t k, int nv, const target::Target& target,
                       Gemm* gemm);
-// Of a convolution with windows that tile_of() has an instruction for: fragments, blocks of lines,
-// and panels of a task.
+// For a convolution with windows for which tile_of() has an instruction: chooses fragments, blocks
+// of lines, and the panels of a task.
 void choose_lines(const GemmShape& shape, const Stage& stage, int nv, const target::Target& target,
                   Gemm* gemm);
 

@@ -1,5 +1,5 @@
-// What a step of k is for the GEMM family: which instruction, whose words B is packed in or copied
-// into, and how much of the batch shares a copy.
+// One step of k in the GEMM family: the instruction, the words in which B is packed or copied, and
+// how much of the batch shares a copy.
 #include <algorithm>
 
 #include "schedule/bounded_rows.h"
@@ -26,9 +26,9 @@ Type load_type(const Stage& stage, int load) {
 
 namespace {
 
-// The divisors of a batch digit's extent by which its elements may share a copy of B and leave
-// every core of the target four tasks, of `tasks`: the least for which the copy serves enough of
-// `rows`, else the greatest.
+// How many elements of a batch digit share a copy of B: of the divisors of its extent that leave
+// every core four of the `tasks`, the least with which a copy serves enough rows, else the
+// greatest.
 int64_t shared_copies(int64_t extent, int64_t rows, int64_t tasks, const target::Target& target) {
   constexpr int64_t kEnoughRows = 64;
   int64_t best = 1;
@@ -51,8 +51,8 @@ int64_t choose_shared(const GemmShape& shape, const Stage& stage, int64_t rows, 
 
 namespace {
 
-// A digit of whole words innermost, one without a window (the images of a filter's gradient): a
-// window's range of k depends on the place. Panels keep the order that they were packed in.
+// Moves a digit of whole words innermost: one without a window (the images of a filter's gradient),
+// because a window's range of k depends on the position. Packed panels keep their order.
 void put_words_inside(const Stage& stage, int64_t word, GemmShape* shape) {
   if (shape->b_panel > 0) return;
   const auto last = std::find_if(shape->k.rbegin(), shape->k.rend(), [&](int k) {
@@ -68,8 +68,7 @@ void put_words_inside(const Stage& stage, int64_t word, GemmShape* shape) {
 const kernel::MmaDescriptor* find_product(Type a, Type b, Type sums, const target::Target& target) {
   for (const kernel::MmaDescriptor& mma : kernel::mma_table())
     if (mma.is_dot() && mma.a == a && mma.b == b && mma.d == sums && target.has_any(mma.features) &&
-        (find_tile(mma, target) ||
-         target.peak_flops_per_ns(b) > target.peak_flops_per_ns(sums)))
+        (find_tile(mma, target) || target.peak_flops_per_ns(b) > target.peak_flops_per_ns(sums)))
       return &mma;
   return kernel::plain_mma();
 }
@@ -86,7 +85,7 @@ const kernel::MmaDescriptor* find_product(const GemmShape& shape, const Stage& s
   };
   const bool fits = shape.b_panel > 0 ? shape.b_word == mma->k : copied_rows() >= kRowsForCopy;
   const bool whole = stage.extents()[static_cast<size_t>(k)] % mma->k == 0;
-  // What only tiles make faster is packed in words where there are tiles.
+  // Types that only tile instructions make faster are used in words only where tiles apply.
   if (shape.b_panel == 0 && mma->is_dot() &&
       target.peak_flops_per_ns(mma->b) <= target.peak_flops_per_ns(shape.type) &&
       !tile_of(shape, stage, *mma, target))

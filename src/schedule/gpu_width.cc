@@ -11,7 +11,7 @@ using index::Expr;
 
 namespace {
 
-constexpr int64_t kAccessBytes = 16;  // of one lane, at most
+constexpr int64_t kAccessBytes = 16;  // of one lane's access, at most
 
 class Widener {
  public:
@@ -20,7 +20,7 @@ class Widener {
   // The widest that a row allows.
   struct Width {
     int most = static_cast<int>(kAccessBytes);
-    bool wanted = false;  // it reads or stores what lies side by side in memory
+    bool wanted = false;  // it reads or stores contiguous elements
   };
   Width of(const Row& row, int lanes) {
     if (row.own.empty()) return {};
@@ -70,7 +70,7 @@ class Widener {
         if (guard.value.uses(digit)) return false;
       if (load.source.input < 0 &&
           placed_.placement.stages[load.source.stage.index()].space != stage::Space::global)
-        continue;  // a lane's own, or in scratch
+        continue;  // private to a lane, or in scratch
       if (load.source.input < 0) {
         for (size_t d = 0; d < load.coordinates.size(); ++d)
           if (!is_side_by_side(load.coordinates[d], digit, nodes, width,
@@ -111,7 +111,7 @@ class Widener {
     });
   }
 
-  // The same for all lanes, or one further on from lane to lane and aligned.
+  // Whether the index is the same for all lanes, or grows by one from lane to lane and is aligned.
   static bool is_side_by_side(const Expr& x, int digit, const stage::NodeDigits& nodes, int width,
                               bool last) {
     if (stage::moves_unseen(x, digit, nodes)) return false;
@@ -122,7 +122,7 @@ class Widener {
 
   const PlacedFusion& placed_;
   int64_t bytes_ = 1;  // of the widest element that the row reads or stores
-  bool unit_ = false;  // something lies side by side
+  bool unit_ = false;  // some access is contiguous
 };
 
 void find_rows(const Schedule& schedule, int number, std::vector<int>* rows) {
@@ -152,7 +152,8 @@ bool widen_rows(PlacedFusion* placed) {
         if (one.wanted) all.most = std::min(all.most, one.most);
         each.push_back(one);
       }
-      // Others, of values in scratch, as wide where they can be: then they are a thread's own.
+      // Rows of values in scratch get the same width where they can, so that the values are private
+      // to a thread.
       for (size_t i = 0; i < rows.size(); ++i) {
         const bool can = all.wanted && each[i].most >= all.most;
         widths.emplace_back(rows[i], can ? all.most : 1);

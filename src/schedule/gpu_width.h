@@ -1,12 +1,12 @@
-// Private to schedule: elements side by side that a thread of a GPU takes at once.
+// Private to schedule: vector accesses, of several adjacent elements per thread of a GPU.
 #pragma once
 
 #include "schedule/stage_names.h"
 
 namespace heddle::schedule {
 
-// Sets Row::width where all rows of a phase allow the same: their lanes run along what lies side by
-// side in memory, at places that are aligned for it, and divide. False: nothing changed.
+// Sets Row::width where the rows of a group allow the same width: their lanes run along contiguous
+// memory, aligned to the width, and their extents divide by it. False if nothing changed.
 bool widen_rows(PlacedFusion* placed);
 
 }  // namespace heddle::schedule

@@ -1,8 +1,8 @@
-// Convolutions in groups of few features: one group does not fill the lanes, so neighbouring
-// groups share them. Group and feature become one digit c, as the memory has them; the input is
-// then read at (c floordiv features)·inputs + i, one element (or word of elements, where there is an
-// instruction for words) for the lanes of a group, and the convolution is a window (windows.h) whose
-// lanes run over c.
+// Convolutions in groups of few features: one group does not fill the lanes, so neighbouring groups
+// share them. Group and feature are merged into one digit c, in memory order; the input is then
+// read at (c floordiv features)·inputs + i, one element (or word of elements, where there is an
+// instruction for words) for the lanes of a group, and the convolution is a window (windows.h)
+// whose lanes run over c.
 #include "schedule/place_rows.h"
 #include "schedule/strategy.h"
 
@@ -26,7 +26,7 @@ int64_t word_of(const Stage& conv, const target::Target& target) {
   return find_product(load_type(conv, sides->a), load_type(conv, sides->b), *sums, target)->k;
 }
 
-// The out digit of the groups; the one behind it counts a group's features. -1: none.
+// The out digit of the groups, followed by the digit of a group's features; -1: none.
 int find_groups(const Stage& conv, const target::Target& target) {
   const int group = static_cast<int>(conv.out.size()) - 2;
   if (group < 0) return -1;
@@ -44,7 +44,7 @@ int find_groups(const Stage& conv, const target::Target& target) {
       continue;
     }
     if (!x.uses(group)) continue;
-    // What a vector's groups read lies in two vectors at most.
+    // The inputs of one vector's groups span two vectors at most.
     const int64_t inputs = x.factor_of(group);
     if (inputs < 1 || (x - Expr::digit(group) * inputs).uses(group) || inputs > 2 * features * word)
       return -1;
@@ -77,8 +77,8 @@ void join_digits(Stage* stage, int group) {
   }
 }
 
-// The graph with that digit in all of its stages. None: the convolution has no such groups, or its
-// epilogue does not follow them, or it is no window.
+// The graph with the merged digit in all of its stages. None: the convolution has no groups of few
+// features, its epilogue does not follow them, or it is no window.
 std::optional<StageGraph> share_lanes(const StageGraph& graph, StageId conv,
                                       const target::Target& target) {
   const Stage& stage = graph.stage(conv);
@@ -101,7 +101,7 @@ std::optional<StageGraph> share_lanes(const StageGraph& graph, StageId conv,
 
 }  // namespace
 
-// A group that fills a vector is a product in words where there are some.
+// A group that fills a vector is left to a product in words, if there is an instruction for it.
 bool group_lanes_applies(const Problem& problem, const PlacedFusion&) {
   if (!problem.has(hlo::StageKind::conv)) return false;
   if (!problem.product() || !problem.product()->match.decision) return true;

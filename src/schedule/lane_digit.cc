@@ -12,8 +12,8 @@ using stage::Load;
 
 namespace {
 
-// Against a load whose every lane has a place of its own: more than the places themselves, which
-// are loads along the digit, count for it.
+// The penalty of a gather, where every lane has a different address: larger than the score of the
+// contiguous loads of these addresses.
 constexpr int kGathered = 4;
 // Sums of 300,000 numbers by lanes along three of them, and along another digit: to three sums 82
 // and 28 us, of each three 151 and 27 us (Zen 4, one thread).
@@ -73,7 +73,7 @@ int natural_lane_digit(const Stage& stage, const std::vector<int64_t>& extents,
   if (!stage.is_reduction()) return candidates.back();
   int lane = candidates.back(), best = INT32_MIN;
   for (int d : candidates) {
-    // Of two that are as good, the one that fills the lanes: a window moves along both.
+    // Ties go to the digit that fills the lanes: a window moves along both.
     const int fills = extents[static_cast<size_t>(d)] >= lanes ? 1 : 0;
     const int score = 2 * contiguity(stage, d) + fills;
     if (score < best) continue;

@@ -1,5 +1,5 @@
-// Predicted times of what place() makes: figures by hand for named targets, and what must hold for
-// all of them.
+// Predicted times of placed kernels: figures by hand for named targets, and what must hold for all
+// of them.
 #include <gtest/gtest.h>
 
 #include "base/check.h"
@@ -66,7 +66,7 @@ std::string scaled(int64_t elems) {
                      elems);
 }
 
-// Exponentials that are all alive when their sum is known: it is multiplied with each of them.
+// Exponentials that are all live when their sum is known: it is multiplied by each of them.
 std::string many_alive(int count) {
   std::string body = "ENTRY e {\n  x = f32[4096] parameter(0)\n", last = "x";
   for (int i = 0; i < count; ++i)
@@ -103,7 +103,7 @@ TEST(LatencyTest, HandComputedMap) {
   EXPECT_EQ(got.spilled, 0);
 }
 
-// Beyond the caches only: there a copy's stores pass beside its reads.
+// Only beyond the caches: there a copy's stores overlap its reads.
 TEST(LatencyTest, WhatIsOnlyReadMayComeSlower) {
   target::Target spr = target_of("spr");
   const double near = 524288, full = 2.0 * static_cast<double>(spr.caches[2].bytes);
@@ -124,7 +124,7 @@ TEST(LatencyTest, WhatIsOnlyReadMayComeSlower) {
   EXPECT_NEAR(latency_of(sum, spr).moved_ns / latency_of(copy, spr).moved_ns, 1, 0.05);
 }
 
-// A row of 4 MiB fits no second cache: the fused kernel pays for going by the third one.
+// A row of 4 MiB fits no second cache: the fused kernel pays for going through the third one.
 TEST(LatencyTest, DeltaHasThePenaltyOfLongRows) {
   const target::Target spr = target_of("spr");
   const DeltaEvaluator delta(spr);
@@ -164,7 +164,7 @@ TEST(LatencyTest, HandComputedSoftmax) {
   const double vectors = 64 * 512 / 16.0, rounds = 64;
   const double lanes_meet = rounds * 3 * 4;  // 16 lanes in four steps
   const double enter = rounds * 6;           // the loops of a row
-  // Loads and stores stand beside the arithmetic.
+  // Loads and stores overlap with the arithmetic.
   // A load; a maximum.
   const double maximum = vectors * std::max(0.5, 1.5) + lanes_meet + enter;
   // A load and a store; a subtraction and the faster exponential. Then a load; an addition.
@@ -181,15 +181,15 @@ TEST(LatencyTest, HandComputedSoftmax) {
   EXPECT_NEAR(got.ns, 300 + got.compute_ns + 0.05 * got.moved_ns, 1e-6);
 }
 
-// The same on a GPU, a block of 256 threads a row, two elements a thread: 64 blocks are fewer than
-// there are multiprocessors, so that nothing hides how long the threads wait.
+// The same on a GPU, with a block of 256 threads per row and two elements per thread: 64 blocks are
+// fewer than the multiprocessors, so that nothing hides how long the threads wait.
 TEST(LatencyTest, HandComputedGpuSoftmax) {
   const target::Target sm_90 = target_of("sm_90");
   const Latency got = latency_of(softmax(64, 512), sm_90);
   ASSERT_EQ(got.phases.size(), 1u);
   EXPECT_EQ(got.phases[0].tasks, 64);
   EXPECT_EQ(got.phases[0].waves, 1);
-  // Two hold a thread's part of the row, others what is read at once.
+  // Two hold a thread's part of the row, others the loads in flight.
   EXPECT_EQ(got.registers, 28);
   EXPECT_EQ(got.occupancy, 1);
   EXPECT_EQ(got.call_ns, 2500);
@@ -203,13 +203,15 @@ TEST(LatencyTest, HandComputedGpuSoftmax) {
   const double quotient = vectors * (own + 8 + store) + rounds * own + enter;
   const double of_warp = (maximum + sum + quotient) * warps / (64 * warps);
   EXPECT_NEAR(got.compute_ns, of_warp * 16 / 1.98, 1e-6);
-  EXPECT_NEAR(got.moved_ns, 2 * 131072 / 7000.0, 1e-6);  // from the cache that all share
-  // From the second cache, then twice from what is near; and eight warps that meet twice.
+  EXPECT_NEAR(got.moved_ns, 2 * 131072 / 7000.0,
+              1e-6);  // from the cache shared by all multiprocessors
+  // One load from the second cache, then two from near memory; and eight warps that synchronise
+  // twice.
   const double meets = 150 + 8 * 12;
   EXPECT_NEAR(got.ns, 2500 + (300 + meets) + (30 + meets) + 30, 1e-6);
 }
 
-// 256 threads of n registers are a block; as many blocks are resident as 65,536 registers are for.
+// A block is 256 threads of n registers; 65,536 registers limit the number of resident blocks.
 TEST(LatencyTest, RegistersCostOccupancyOnGpus) {
   const Latency got = latency_of(many_alive(20), target_of("sm_90"));
   ASSERT_GT(got.registers, 96);  // 20 values, and four elements each of 21 inputs
@@ -250,7 +252,7 @@ TEST(LatencyTest, WavesLeaveCoresIdle) {
   EXPECT_NEAR(five.compute_ns, six.compute_ns, 0.1 * six.compute_ns);
 }
 
-// Where more is alive than there are registers, some are spilled.
+// If more values are live than there are registers, some are spilled.
 TEST(LatencyTest, FewRegistersSpill) {
   target::Target target = target_of("avx2");
   const Latency got = latency_of(many_alive(20), target);

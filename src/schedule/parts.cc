@@ -1,5 +1,5 @@
-// A result that is stored by parts (stage/parts.h): each part, with what it alone is made of, is
-// placed as if it were a fusion of its own, and stores where it belongs. They stand side by side.
+// A result that is stored in parts (stage/parts.h): each part, with its producers, is placed like a
+// separate fusion and stores into its place in the result. The parts are groups of the same phases.
 //
 //   phase: group: for row of part 0 parallel: for element of the row vector
 //          group: for row of part 1 parallel: ...
@@ -14,7 +14,8 @@ namespace heddle::schedule {
 
 namespace {
 
-// Stages that others read belong to the part of their readers: the number of the last stage of it.
+// The part of each stage, as the number of the part's last stage; producers belong to the part of
+// their readers.
 std::vector<size_t> parts_of(const StageGraph& graph) {
   std::vector<size_t> part(graph.stages.size());
   for (size_t i = graph.stages.size(); i-- > 0;) {
@@ -87,7 +88,7 @@ PlacedFusion place_parts(const Problem& problem) {
   const bool plain = std::ranges::all_of(graph.stages, [](const Stage& stage) {
     return stage.kind == hlo::StageKind::map || stage.kind == hlo::StageKind::reduce;
   });
-  if (plain && !stage::has_top_k(graph)) merge_digits(&graph);  // those want theirs as they are
+  if (plain && !stage::has_top_k(graph)) merge_digits(&graph);  // others need them unmerged
   const std::vector<size_t> part_of = parts_of(graph);
   for (size_t i = 0; i < graph.stages.size(); ++i)
     for (const Load& load : graph.stages[i].loads)

@@ -1,8 +1,8 @@
-// Several phases of one kernel (stages.md §2 split reductions, §4.3, §4.4). One
-// dimension is cut into strips, a task each. What is reduced along it becomes partial results of
-// the strips, which later phases combine; what follows it is computed strip by strip; what does not
-// have it (combined sums and maps of them) is computed by whoever reads it, or in a phase of
-// its own where that is too much.
+// Several phases of one kernel (stages.md §2 split reductions, §4.3, §4.4). One dimension is cut
+// into strips, one task each. Reductions along it become partial results per strip, which later
+// phases combine; stages that have the dimension are computed strip by strip; stages without it
+// (combined sums and maps of them) are computed by each reader, or in a separate phase if that is
+// too much work.
 #pragma once
 
 #include <vector>
@@ -15,12 +15,12 @@ namespace heddle::schedule {
 // A stage in the cut graph. The graph has every stage once for each group that computes it.
 struct Cut {
   enum class Kind : uint8_t {
-    along,    // has the dimension among its out digits: one strip a task
+    along,    // has the dimension among its out digits: one strip per task
     partial,  // reduces a strip of it: out digit 0 is the task
-    whole,    // has it not
+    whole,    // does not have the dimension
   };
   Kind kind = Kind::whole;
-  int digit = -1;  // along: the dimension's digit; partial: that of the strip's rest (a red one)
+  int digit = -1;  // along: the dimension's digit; partial: the red digit within the strip
 };
 
 struct CutGroup {
@@ -36,34 +36,35 @@ struct CutGraph {
   Decision decision = Decision::yes();
 };
 
-// What to cut, where the caller weighs several: a digit of the largest stage, and about how many
-// parts of it; -1 and 0: chosen here.
+// What to cut, for callers that compare several choices: a digit of the largest stage, and about
+// how many parts; -1 and 0: cut_graph() chooses.
 struct CutChoice {
   int digit = -1;
   int64_t parts = 0;
 };
-// Codes: `no-dimension` (nothing to cut along), `no-partials` (a reduction along it is not one that
-// can be put together from parts).
+// Codes: `no-dimension` (nothing to cut along), `no-partials` (a reduction along it cannot be
+// combined from partial results).
 CutGraph cut_graph(const StageGraph& graph, const target::Target& target, CutChoice choice = {});
-// The stage that a choice's digit is one of.
+// The stage to which CutChoice::digit refers.
 size_t largest_stage(const StageGraph& graph);
 
-// The tasks of what combines partial results: strips of its last digit; strips of its last digit
-// for each place of the others; or one a result, with the lanes along the parts, for many of them.
+// The tasks of stages that combine partial results: strips of the last digit; strips of the last
+// digit for each index of the others; or one task per result, with the lanes along the parts, if
+// there are many.
 enum class Heads : uint8_t { strips, rows, results };
 PlacedFusion place_cut(CutGraph cut, const target::Target& target, Heads heads = Heads::strips);
 
-// The graph with sums of exp(x - max x) of long rows by strips (cascade.cc). `striped`: the stages
-// that have the strip as their out digit 0 and stand in a loop over it; empty where the graph is as
-// it was. Only exponentials that are fast already (mark_fast_forms) are touched: the sums run in
-// another order, each summand is rounded once more, and a named rewrite says so.
+// The graph with sums of exp(x - max x) over long rows split into strips (cascade.cc). `striped`:
+// the stages whose out digit 0 is the strip, placed in a loop over it; empty if the graph is
+// unchanged. Only exponentials already marked as fast (mark_fast_forms) are affected: the order of
+// summation changes, each summand is rounded once more, and a named rewrite says so.
 struct Cascade {
   StageGraph graph;
   std::vector<StageId> striped;
 };
 Cascade cascade(const StageGraph& graph, const target::Target& target);
 
-// Too few tasks for what a fusion with reductions has to do.
+// Whether a fusion with reductions has too few tasks for its work.
 bool has_few_tasks(const PlacedFusion& placed, const target::Target& target);
 
 }  // namespace heddle::schedule

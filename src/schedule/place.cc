@@ -29,7 +29,8 @@ const std::optional<Problem::Product>& Problem::product() const {
     const bool conv = graph.stages[i].kind == hlo::StageKind::conv;
     if (graph.stages[i].kind != hlo::StageKind::dot && !conv) continue;
     GemmShapeOrNot match = match_gemm(graph, StageId(i));
-    // Convolutions outside the family (one feature a group, say) are reductions among others.
+    // Convolutions outside the family (for example one feature per group) are treated as
+    // reductions.
     if (!match.decision && (graph.stages.size() == 1 || conv) &&
         !match_gemm(graph, StageId(i), /*rounded=*/true).decision)
       continue;
@@ -88,9 +89,9 @@ PlacedFusion place(const stage::Members& members, const target::Target& target, 
   best.decision = problem.decision;
   if (!problem.decision) return best;
   best.decision = refused.decision = Decision::no("no-strategy", "no strategy applies");
-  // What leaves cores idle has to be so much cheaper than what does not. By price alone, batch
-  // normalisation's backward pass in NHWC and Sinkhorn's iterations took 1.05 to 1.15 times as long
-  // on two cores (bench/results); small norms' backward passes stay faster.
+  // A schedule that leaves cores idle must be cheaper by this factor than one that does not. By
+  // price alone, batch normalisation's backward pass in NHWC and Sinkhorn's iterations took 1.05 to
+  // 1.15 times as long on two cores (bench/results); small norms' backward passes stay faster.
   constexpr double kIdle = 1.4;
   bool is_rows = false;
   double least = 0;
@@ -103,7 +104,7 @@ PlacedFusion place(const stage::Members& members, const target::Target& target, 
     if (attempts) attempts->push_back({strategy.name, placed.decision, ns});
     if (strategy.rule == Rule::alone || (!priced && placed.decision)) return placed;
     if (!placed.decision) {
-      // Of rows the plainest that was asked says why.
+      // Of the row strategies, the first and plainest refusal is reported.
       if (placed.decision.code() == kDoesNotApply) continue;
       if (!is_rows) refused = std::move(placed);
       is_rows |= priced;

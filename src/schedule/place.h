@@ -1,6 +1,5 @@
-// place: a kernel's members become a stage graph with a legal schedule, or is refused with a
-// reason. The explorer (fuse) and the code generator (stitch) ask this one function
-// (docs/architecture.md).
+// place: turns a kernel's members into a stage graph with a legal schedule, or refuses with a
+// reason. Both the explorer (fuse) and the code generator (stitch) call it (docs/architecture.md).
 #pragma once
 
 #include "schedule/stage_names.h"
@@ -8,17 +7,17 @@
 
 namespace heddle::schedule {
 
-// Codes: those of can_stage, stage::build_stage_graph and place_values; `unmatched-output` (outputs
-// without common loops), `gemm-epilogue` (a map behind a dot does not follow its tiles),
-// `one-task` (all work would fall to one task), those of place_chain.
+// Codes: those of can_stage, stage::build_stage_graph, place_values and place_chain;
+// `unmatched-output` (outputs without common loops), `gemm-epilogue` (a map after a dot does not
+// follow its tiles), `one-task` (all work would fall to one task).
 // `fast_forms`: false under --numerics=strict.
-// `attempts`: every strategy that was asked (strategies.def), in order.
+// `attempts`: every strategy that was tried (strategies.def), in order.
 struct Attempt {
   std::string_view strategy;
   Decision decision = Decision::yes();
-  double ns = 0;  // by cost::latency, of legal ones that are priced
+  double ns = 0;  // by cost::latency, if legal and priced
 };
-std::string to_string(const std::vector<Attempt>& attempts);  // a line each
+std::string to_string(const std::vector<Attempt>& attempts);  // one line each
 PlacedFusion place(const stage::Members& members, const target::Target& target,
                    bool fast_forms = true, std::vector<Attempt>* attempts = nullptr);
 

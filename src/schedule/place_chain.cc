@@ -1,6 +1,6 @@
-// The schedule of a chain: loops over blocks of rows, in them one row of stages a product, and for
-// links of rows a loop over the rows of the block. That
-// nothing is computed twice is found by the footprints, not assumed.
+// The schedule of a chain: loops over blocks of rows, and in them one row of stages per product
+// and, for links of rows, a loop over the rows of the block. The footprints prove that nothing is
+// computed twice; it is not assumed.
 #include "schedule/strategy.h"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ using index::Expr;
 
 namespace {
 
-// The back end takes 32,768 instructions a phase, of which an unrolled tile's products are a part.
+// The back end accepts 32,768 instructions per phase; an unrolled tile's products are only part of
+// them.
 constexpr int64_t kMostOfChain = 12288;
 
 class ChainPlacer {
@@ -54,7 +55,7 @@ class ChainPlacer {
       const Link& link = chain_.links[i];
       const Gemm& gemm = records_[i];
       if (link.rows) {
-        Gemm unrolled;  // as a row's loops are
+        Gemm unrolled;  // like the loops of a row
         unrolled.nv = 4;
         std::vector<StageId> all{link.joined[0]};
         all.insert(all.end(), link.joined.begin(), link.joined.end());
@@ -106,7 +107,7 @@ class ChainPlacer {
     Group group;
     group.lanes = records_[0].lanes;
     invert();
-    // Products stand first among the nodes (is_gemm).
+    // Products must come first among the nodes (is_gemm).
     std::vector<int> node(chain_.links.size(), -1);
     for (size_t i = 0; i < chain_.links.size(); ++i) {
       if (chain_.links[i].rows) continue;
@@ -120,7 +121,7 @@ class ChainPlacer {
     }
     const Link& link = chain_.links[0];
     const GemmShape& shape = link.shape;
-    // Innermost first: each is put around what is there.
+    // Innermost first: each loop is put around the existing body.
     if (records_[0].m_block < shape.m_extent)
       around("rows_of", shape.m, records_[0].m_block, &group);
     if (shape.y >= 0 && records_[0].y_block < shape.y_extent)
@@ -147,7 +148,8 @@ class ChainPlacer {
     }
   }
 
-  // The rows of one line, those of all lines of the block: loops around the link's stages.
+  // Wraps the link's stages in a loop over the rows of a line, or of all lines of the block, and
+  // where needed one over lines.
   int add_rows(size_t number, int lanes) {
     const Link& link = chain_.links[number];
     Schedule& schedule = result_.schedule;
@@ -177,7 +179,7 @@ class ChainPlacer {
     return body[0];
   }
 
-  // A loop over a digit of the first product, and what corresponds to it in all other stages.
+  // Adds a loop over a digit of the first product and the corresponding digits of all other stages.
   void around(const std::string& var, int digit, int64_t by, Group* group) {
     Loop loop;
     loop.var = var;
@@ -219,7 +221,7 @@ class ChainPlacer {
     }
   }
 
-  // A digit of the first product, of the row that a counted link is at.
+  // A digit of the first product as a function of a counted link's row.
   Expr part_of_row(size_t number, int digit) const {
     const Link &first = chain_.links[0], &link = chain_.links[number];
     std::vector<int64_t> extents;
@@ -234,7 +236,7 @@ class ChainPlacer {
     return substitute(map.results[place], {Expr::digit(link.shape.m)}, box);
   }
 
-  // Rows that are counted through for one step of a digit of the first product.
+  // Rows of a counted link per step of a digit of the first product.
   int64_t rows_within(int digit) const {
     const Link& first = chain_.links[0];
     int64_t rows = 1;
@@ -246,8 +248,7 @@ class ChainPlacer {
     return rows;
   }
 
-  // The products are computed once, but for blocks that are not full; their epilogue is done
-  // with them.
+  // Checks that products and kept values are computed once, except for blocks that are not full.
   Decision check_once() const {
     double most = 1;
     for (const ScheduleNode& node : result_.schedule.nodes) {

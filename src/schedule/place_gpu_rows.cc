@@ -17,8 +17,8 @@ namespace heddle::schedule {
 
 namespace {
 
-constexpr int64_t kSubgroupsPerBlock = 4;  // that share the shared memory, at least
-// Subgroups that a multiprocessor wants at hand to hide memory: a quarter of what it can hold.
+constexpr int64_t kSubgroupsPerBlock = 4;  // that share a block's shared memory, at least
+// Resident subgroups that a multiprocessor needs to hide memory latency: a quarter of its capacity.
 constexpr int64_t kSubgroupsWanted = 16;
 
 bool is_output(const Stage& stage) {
@@ -26,7 +26,7 @@ bool is_output(const Stage& stage) {
                      [](const Value& value) { return value.output >= 0; });
 }
 
-// Evaluations beyond one an element.
+// Evaluations beyond one per element.
 double extra_work(const PlacedFusion& placed) {
   double extra = 0;
   for (size_t i = 0; i < placed.graph.stages.size(); ++i) {
@@ -37,7 +37,8 @@ double extra_work(const PlacedFusion& placed) {
   return extra;
 }
 
-// Rows were laid out for what a task had before: their lanes and where values are kept must stay.
+// Rows were built for the tasks as they were: extents along the lanes and spaces of values must not
+// change.
 bool keeps_rows(const PlacedFusion& before, const PlacedFusion& after) {
   for (size_t i = 0; i < before.graph.stages.size(); ++i)
     if (before.placement.stages[i].space != after.placement.stages[i].space) return false;
@@ -55,7 +56,7 @@ bool keeps_rows(const PlacedFusion& before, const PlacedFusion& after) {
   return true;
 }
 
-// The tasks of one group, cut further.
+// Cuts the tasks of one group further.
 class TaskCutter {
  public:
   TaskCutter(PlacedFusion* placed, size_t phase, size_t group, const target::Target& view)
@@ -63,8 +64,8 @@ class TaskCutter {
     for (int node : placed_.schedule.phases[phase][group].body) find(node);
   }
 
-  // A GPU wants more tasks than a CPU has use for: where there are few, loops inside of them become
-  // tasks too, in the longest strips that give enough, as long as little is computed twice.
+  // A GPU needs more tasks than a CPU: if there are few, loops inside tasks become tasks too, in
+  // the longest strips that give enough tasks, as long as little is computed twice.
   void run(int64_t wanted) {
     if (stages_.empty()) return;
     for (size_t i : stages_)
@@ -100,7 +101,7 @@ class TaskCutter {
       for (int inner : loop->body) find(inner);
       return;
     }
-    const Row& row = std::get<Row>(node);  // lanes stay
+    const Row& row = std::get<Row>(node);  // digits of lanes are not cut
     for (size_t m = 0; m < row.joined.size(); ++m) {
       stages_.push_back(row.joined[m].index());
       if (row.turn())
@@ -117,8 +118,9 @@ class TaskCutter {
   }
   int64_t elems(size_t stage) const { return placed_.graph.stages[stage].out_elems(); }
 
-  // The loop that cuts the tasks at digit `digit` of the largest output into strips of `by`, around
-  // all that they do; nothing: some output has no such digit, or a list would be in pieces.
+  // Wraps the group's body in a loop over strips of `by` along digit `digit` of the largest output;
+  // nullopt if an output has no such digit, a list would be divided, or too much would be computed
+  // twice.
   std::optional<PlacedFusion> cut_at(int digit, int64_t by) const {
     const StageGraph& graph = placed_.graph;
     const std::vector<int> same = corresponding_digits(graph, static_cast<size_t>(anchor_), digit);
@@ -151,7 +153,7 @@ class TaskCutter {
   const target::Target& view_;
   std::vector<size_t> stages_;             // of the group
   std::set<std::pair<int, int>> squares_;  // stages and digits that are cut in whole squares
-  std::set<std::pair<int, int>> taken_;    // stages and digits that tasks or lanes go along
+  std::set<std::pair<int, int>> taken_;    // stages and digits that tasks or lanes run along
   int64_t tasks_ = 1;
   int anchor_ = -1;
 };
@@ -193,13 +195,13 @@ namespace {
 constexpr int kLaneCounts[] = {32, 128, 256, 512, 1024};
 constexpr int kCascades = 4;
 constexpr int kWide = 4, kMostThreads = 1024;
-// What a kernel of few warps costs more, by their number at once and by that of all of its tasks.
+// Extra price of kernels with few warps: by occupancy, and by the total number of threads.
 constexpr double kFewWarps = 0.4, kIdleThreads = 0.1;
-// What accesses of single elements cost more than is known, where there could be others.
+// Extra price of single-element accesses where wider ones are possible, beyond the modelled cost.
 constexpr double kNarrow = 1.05;
-// Elements of a subgroup that are hardly worth its start.
+// A subgroup with fewer elements is hardly worth starting.
 constexpr int64_t kShortTask = 64;
-// Phases are asked where the best so far takes so much longer than its bytes.
+// Phases are tried if the best so far takes this much longer than moving its bytes.
 constexpr double kNearRoof = 1.3;
 
 class GpuRows {
@@ -247,8 +249,8 @@ class GpuRows {
     return sum;
   }
 
-  // Threads of a task: usual numbers, and those that take a digit in one to four accesses each.
-  // More threads than the longest digit has elements would wait for the others.
+  // Candidate numbers of threads per task: usual ones, and ones that cover a digit in one to four
+  // accesses per thread. More threads than the longest digit has elements would idle.
   std::vector<int> lane_counts(const StageGraph& graph) const {
     std::set<int> counts{target_.warp_size};
     std::set<int64_t> extents;
@@ -293,7 +295,7 @@ class GpuRows {
     }
   }
 
-  // A task of the best so far has little to do.
+  // Whether a task of the best so far has little work.
   bool has_short_rows() const {
     if (!best_.decision) return false;
     const StageGraph& graph = best_.graph;
@@ -302,11 +304,11 @@ class GpuRows {
     return points < without_threads(best_.schedule).count_tasks() * kShortTask;
   }
 
-  // Sums of exponentials of long rows, which are then read from memory once.
+  // Sums of exponentials of long rows in strips: rows are read from memory once.
   void consider_cascade(const StageGraph& graph) {
     for (int lanes : lane_counts(graph)) {
       const target::Target view = view_of_threads(target_, lanes);
-      target::Target shared = view;  // by the strips of several tasks
+      target::Target shared = view;  // shared by the strips of several tasks
       shared.caches[0].bytes /= kCascades;
       Cascade strips = cascade(graph, shared);
       if (!strips.striped.empty())
@@ -314,7 +316,7 @@ class GpuRows {
     }
   }
 
-  // One dimension in strips, partial results of them, and launches that combine these.
+  // One dimension in strips with partial results, and launches that combine these.
   void consider_phases(const StageGraph& graph) {
     const int64_t all = target_.multiprocessors;
     const size_t digits = graph.stages[largest_stage(graph)].extents().size();
@@ -332,7 +334,7 @@ class GpuRows {
     }
   }
 
-  // Squares are a subgroup's.
+  // Whether a row transposes squares, which only a single subgroup can.
   static bool turns(const PlacedFusion& placed) {
     return std::ranges::any_of(placed.schedule.nodes, [](const ScheduleNode& node) {
       const Row* row = std::get_if<Row>(&node);
@@ -364,7 +366,7 @@ class GpuRows {
               LoopKind::thread);
     placed.schedule.target = target_.name;
     const cost::Latency cost = cost::latency(placed, target_);
-    // The more warps there are, the less it matters what else they wait for.
+    // With more warps, other waits matter less.
     double threads = 0;
     for (const cost::PhaseLatency& phase : cost.phases)
       threads = std::max(threads, phase.tasks * lanes);
@@ -389,7 +391,7 @@ bool gpu_rows_applies(const Problem& problem, const PlacedFusion&) {
   return problem.target.kind == target::DeviceKind::gpu;
 }
 
-// Rows in lanes, each with its list in registers, are what threads do without each other.
+// In a top-k, threads are independent only if rows are in lanes, each with its list in registers.
 PlacedFusion place_gpu_rows(const Problem& problem) {
   PlacedFusion placed = GpuRows(problem).run();
   if (!placed.decision || !has_top_k(problem.graph)) return placed;

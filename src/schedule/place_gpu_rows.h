@@ -1,19 +1,19 @@
-// Private to schedule, and stitch: row schedules for a GPU. They are those of place_rows.h and
-// phases.h with the threads of a subgroup, or of a block, as lanes. How many threads, elements of an
-// access and rows of a task, whether values are kept or computed again, and whether a dimension goes
-// by strips and launches, is chosen by cost::latency.
+// Private to schedule and stitch: row schedules for a GPU, as in place_rows.h and phases.h but with
+// the threads of a subgroup or of a block as lanes. cost::latency chooses the number of threads,
+// elements per access and rows per task, whether values are kept or recomputed, and whether a
+// dimension is split into strips and launches.
 #pragma once
 
 #include "schedule/stage_names.h"
 
 namespace heddle::schedule {
 
-// The target as row schedules see it: as many lanes, one core a multiprocessor, and a task's part
+// The target as row schedules see it: `lanes` lanes, one core per multiprocessor, and a task's part
 // of the shared memory as its cache.
 target::Target view_of_threads(const target::Target& target, int lanes);
 
-// The loops of a schedule in the words of a CPU, which stitch's rows read: parallel for block and
-// subgroup, vector for thread.
+// The schedule with loop kinds of a CPU, which stitch's rows read: parallel for block and subgroup,
+// vector for thread.
 Schedule without_threads(const Schedule& schedule);
 
 }  // namespace heddle::schedule

@@ -1,5 +1,5 @@
-// The schedule of a graph that is cut into strips: a task a strip; inside, what has not the
-// dimension, then a loop over the strip with the rows of all that has it.
+// The schedule of a graph that is cut into strips, one task each: inside a task, the stages without
+// the dimension, then a loop over the strip with the rows of the stages that have it.
 #include <algorithm>
 #include <optional>
 
@@ -34,7 +34,7 @@ class PhasePlacer {
 
  private:
   void place() {
-    target::Target roomy = target_;  // capacity is asked of the whole schedule, later
+    target::Target roomy = target_;  // capacity is checked later, for the whole schedule
     if (roomy.caches.size() > 1) roomy.caches[1].bytes = INT64_MAX / 4;
     result_.schedule = build(nullptr);
     const Placement alone = place_values(cut_.graph, result_.schedule, roomy);
@@ -49,7 +49,8 @@ class PhasePlacer {
   const Stage& stage(StageId id) const { return cut_.graph.stage(id); }
   const Cut& cut(StageId id) const { return cut_.cuts[id.index()]; }
 
-  // Rows of the stages, by what `alone` says that they need; without it a row each.
+  // Builds the schedule; stages are joined into rows by their needs in `alone`, or get one row
+  // each.
   Schedule build(const Placement* alone) {
     Schedule schedule;
     schedule.name = cut_.graph.name;
@@ -106,7 +107,7 @@ class PhasePlacer {
         });
   }
 
-  // Serial loops, then the lanes: along what is contiguous, and what fills them.
+  // Serial loops, then the lanes, preferably along a digit that is contiguous and fills them.
   std::vector<Own> own_loops(StageId id, const std::vector<int64_t>& extents,
                              bool accumulates) const {
     const Stage& from = stage(id);
@@ -118,7 +119,7 @@ class PhasePlacer {
     if (digits.empty()) return own;
     std::vector<int> candidates;
     for (int d : digits) {
-      // What is swept has its accumulators in memory: neighbours are neighbours in its value.
+      // A swept stage keeps its accumulators in memory, in the order of its result.
       if (accumulates && d >= out) continue;
       if (combines_in_lanes(id) && d < out) continue;
       candidates.push_back(d);
@@ -135,7 +136,7 @@ class PhasePlacer {
     return own;
   }
 
-  // Equal loops, and what the newcomer reads of the row it reads at the current point.
+  // Joins the stage if its loops are equal and it reads the row's stages at the current point only.
   bool join(Row* row, const std::vector<int64_t>& first, StageId id, const std::vector<Own>& own,
             const std::vector<int64_t>& extents, bool swept) const {
     if (own.size() != row->own.size() || own.empty()) return false;
@@ -179,7 +180,8 @@ class PhasePlacer {
     });
   }
 
-  // Sums over more than the strip's own dimension, with lanes along that: in one go over the strip.
+  // Whether the stage is computed inside the loop over the strip: it has the dimension, or it
+  // reduces the strip and reads a stage that has it or has its lanes along an out digit.
   bool sweeps(StageId id, const CutGroup& group) const {
     if (cut(id).kind == Cut::Kind::along) return true;
     if (cut(id).kind == Cut::Kind::whole) return false;
@@ -196,7 +198,7 @@ class PhasePlacer {
     return lane < out;
   }
 
-  // A map along the dimension and no other, or what is summed of it.
+  // Whether the stage is a map over the dimension alone, or a partial sum with one value per strip.
   bool has_strip_only(StageId id) const {
     const Stage& one = stage(id);
     if (cut(id).kind == Cut::Kind::along)
@@ -220,7 +222,7 @@ class PhasePlacer {
       if (cut(id).kind == Cut::Kind::partial) task.drives.push_back({id, 0, 1});
     }
     task.body = add_rows(at_task, alone, false, schedule);
-    // One dimension alone: the lanes go along it.
+    // The dimension (almost) alone: the lanes run along it.
     const bool narrow = std::all_of(at_row.begin(), at_row.end(), [&](StageId id) {
       return cut(id).kind == Cut::Kind::along && stage(id).red.empty() &&
              stage(id).out_elems() < cut_.strips.extent * 4;
@@ -244,7 +246,7 @@ class PhasePlacer {
     return Group{{add(schedule, std::move(task))}, lanes_};
   }
 
-  // A sum of partial results whose lanes go along them.
+  // Whether the stage combines partial results with its lanes along them.
   bool combines_in_lanes(StageId id) const {
     return heads_ == Heads::results && cut(id).kind == Cut::Kind::whole &&
            stage(id).is_reduction() && !stage(id).red.empty() &&
@@ -254,7 +256,8 @@ class PhasePlacer {
            });
   }
 
-  // Lies in memory: another group reads it, or nobody does.
+  // Whether the value is stored in memory: it is an output, another group reads it, or nothing
+  // does.
   bool is_kept(const CutGroup& group, StageId id) const {
     const auto inside = [&](size_t reader) {
       return std::find(group.stages.begin(), group.stages.end(), StageId(reader)) !=
@@ -270,8 +273,8 @@ class PhasePlacer {
     return beyond || !any;
   }
 
-  // Loops over the first `digits` digits of the largest of what is kept, outermost first; nothing:
-  // some of it has not all of them.
+  // Loops over the first `digits` digits of the anchor, outermost first; nullopt if a kept value
+  // lacks one of them.
   std::optional<std::vector<Loop>> loops_over_results(const CutGroup& group, size_t anchor,
                                                       size_t digits, size_t phase) const {
     std::vector<Loop> loops;
@@ -292,7 +295,8 @@ class PhasePlacer {
     return loops;
   }
 
-  // Strips of the last digit, where all of them have it; else one task.
+  // Loops over results as `heads_` says, then strips of the last digit if all stages have it;
+  // without loops, one task.
   Group heads(const CutGroup& group, const Placement* alone, Schedule* schedule) {
     size_t anchor = group.stages[0].index();
     for (StageId id : group.stages)
@@ -339,8 +343,8 @@ class PhasePlacer {
   const int lanes_;
   const Heads heads_;
   PlacedFusion result_;
-  // Whether a group's values of the strip and sums of them are rows of its task, and whether that
-  // was tried and did not fit: then they go element by element.
+  // Whether a group's strip values and their sums are rows of its task; and whether that was tried
+  // and did not fit, so that they are computed element by element.
   bool sums_in_lanes_ = false, no_sums_in_lanes_ = false;
 };
 
@@ -355,7 +359,7 @@ bool phases_applies(const Problem& problem, const PlacedFusion& best) {
          problem.has(hlo::StageKind::reduce);
 }
 
-// Between two phases a value is computed again where that is cheap.
+// Cheap values are recomputed in each phase instead of stored between phases.
 PlacedFusion place_phases(const Problem& problem) {
   StageGraph graph = problem.staged_again();
   merge_digits(&graph);

@@ -1,4 +1,4 @@
-// Products and convolutions in register tiles, with the maps behind them.
+// Products and convolutions in register tiles, with the maps of their epilogue.
 #include <algorithm>
 
 #include "cost/code_size.h"
@@ -11,7 +11,7 @@ using index::Expr;
 
 namespace {
 
-// The dot, and the maps of its epilogue.
+// Joins the dot and the maps of its epilogue into a row.
 Decision join_maps(const StageGraph& graph, size_t dot, Row* row) {
   row->joined.push_back(StageId(dot));
   for (size_t i = 0; i < graph.stages.size(); ++i) {
@@ -39,14 +39,14 @@ void finish(Row row, int lanes, StageGraph graph, const target::Target& target,
 
 }  // namespace
 
-// A dot with reductions behind it is column_sums' alone.
+// A dot followed by reductions is left to column_sums.
 bool gemm_applies(const Problem& problem, const PlacedFusion& best) {
   return problem.product() && (problem.product()->is_conv || !column_sums_applies(problem, best));
 }
 
 namespace {
 
-// B is rounded as it is copied into words: by each task, which may not be many.
+// B is rounded while each task copies it into words, so there may be few copies only.
 Decision fits_rounding(const Gemm& record, const GemmShape& shape, const Stage& stage) {
   constexpr int64_t kMostCopies = 4;
   if (record.word() == 1 || !record.copy_b || shape.b_panel > 0)
@@ -133,7 +133,7 @@ PlacedFusion place_winograd(const Problem& problem) {
         Decision::no("winograd-lanes", "{}: panels of {} features", stage.name, shape.panel);
     return result;
   }
-  Gemm outputs;  // as the epilogue sees a tile
+  Gemm outputs;  // a tile as the epilogue sees it
   outputs.mr = stage.winograd * stage.winograd;
   result.decision = cost::fits_in_code(graph, row.joined, outputs);
   if (!result.decision) return result;

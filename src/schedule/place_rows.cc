@@ -18,7 +18,7 @@ using index::Expr;
 
 namespace {
 
-constexpr int64_t kTurnedVectors = 16, kLeastStrip = 4;  // vectors of a turned digit; of its strips
+constexpr int64_t kTurnedVectors = 16, kLeastStrip = 4;  // vectors: of a transposed digit; a strip
 
 class RowPlacer {
  public:
@@ -60,15 +60,15 @@ class RowPlacer {
       count *= anchor.out[d].extent / by;
     }
     if (lane >= 0) return share_lanes(lane, count);
-    // Stores of a map want the last digit for the lanes, whatever else is left.
+    // A map's stores need the last digit for the lanes, whatever other digits remain.
     const bool strided = !anchor.is_reduction() && !tasks_.empty() &&
                          tasks_.back().digit == static_cast<int>(anchor.out.size()) - 1;
     if (tasks_.size() == anchor.out.size() || strided) leave_lanes(&count);
     return count;
   }
 
-  // A map whose last digit fills no lanes (an image made twice as wide, say): the digit before it
-  // that does, so that it stays in the task; -1: none.
+  // For a map whose last digit does not fill the lanes (upsampling by two, for example): the digit
+  // before it if that fills them, so that it stays in the task; -1: none.
   static int wide_lane(const Stage& map) {
     const auto last = static_cast<int>(map.out.size()) - 1;
     if (map.is_reduction() || last < 1 || map.out[last].extent >= 4) return -1;
@@ -87,15 +87,15 @@ class RowPlacer {
     return {-1, -1};
   }
 
-  // The anchor's digit along which a map behind a reduction reads while its output runs along
-  // another one: it stays in a task, where squares are turned (stages.md §4.5); -1: none.
+  // The anchor's digit along which a map after a reduction reads, while its output is contiguous
+  // along another: it stays in a task, which transposes squares (stages.md §4.5); -1: none.
   int turned_digit() const {
     const StageGraph& graph = result_.graph;
     for (size_t i = 0; i < graph.stages.size(); ++i) {
       if (!is_output(graph.stages[i])) continue;
       const std::optional<Turn> form = match_turn(graph, graph.stages[i], target_);
       if (!form) continue;
-      // Only where the reductions gain, too: they read along it.
+      // Only if a reduction gains too, by reading along it.
       const std::vector<int> same = corresponding_digits(graph, i, form->along);
       for (size_t other = 0; other < graph.stages.size(); ++other)
         if (graph.stages[other].is_reduction() && same[other] >= 0 &&
@@ -105,13 +105,13 @@ class RowPlacer {
     return -1;
   }
 
-  // As many whole vectors of a digit that is turned as two thirds of the first cache hold with all
-  // that they are turned into, of a GPU one; 0: all of it, where that is little or no such number
-  // divides it.
+  // The strip of a transposed digit: as many whole vectors as two thirds of the first cache hold
+  // with the transposed values, on a GPU one; 0: the whole digit, because it is short or no such
+  // strip divides it.
   int64_t turned_strip(const Stage& anchor, int digit) const {
     const int64_t extent = anchor.out[digit].extent, vector = target_.lanes(Type::f32);
     if (target_.caches.empty() || extent < kTurnedVectors * vector) return 0;
-    const bool gpu = target_.kind == target::DeviceKind::gpu;  // wants tasks more than long runs
+    const bool gpu = target_.kind == target::DeviceKind::gpu;  // needs tasks more than long runs
     const int64_t most = target_.caches[0].bytes * 2 / 3 / (4 * anchor.out.back().extent);
     const int64_t longest = gpu ? vector : most / vector * vector;
     for (int64_t by = longest; by >= (gpu ? 1 : kLeastStrip) * vector; by -= vector)
@@ -119,7 +119,8 @@ class RowPlacer {
     return 0;
   }
 
-  // Small images have fewer rows than there are cores: equal strips of whole vectors then.
+  // Small images have fewer rows than there are cores: the lanes' digit is cut into equal strips of
+  // whole vectors.
   int64_t share_lanes(int lane, int64_t count) {
     const int64_t extent = result_.graph.stages[anchor_].out[lane].extent;
     const int64_t lanes = target_.lanes(Type::f32);
@@ -133,7 +134,8 @@ class RowPlacer {
     return count;
   }
 
-  // Nearly all the work is a reduction whose lanes run along what it reduces: a task a result.
+  // Whether the heaviest stage is a long reduction with its lanes along a reduced digit: one task
+  // per result.
   bool reduces_along_lanes() const {
     const Stage* heaviest = nullptr;
     for (const Stage& stage : result_.graph.stages)
@@ -162,12 +164,12 @@ class RowPlacer {
                              [&](const TaskDigit& t) { return t.digit == lane_digit; });
     int64_t extent = anchor.out[lane_digit].extent;
     int64_t others = *count / std::max<int64_t>(extent, 1);
-    // Maps: strips of about 16 KB, of a GPU one access of all its threads; reductions over rows:
-    // four vectors.
+    // Strips of about 16 KB for maps (one access of all threads on a GPU); four vectors for
+    // reductions over rows.
     const bool gpu = target_.kind == target::DeviceKind::gpu;
     int64_t lanes = target_.lanes(Type::f32);
     int64_t strip = anchor.is_reduction() || gpu ? lanes * 4 : 4096;
-    // Sums that a map reads, lanes along it: their accumulators are written out one by one.
+    // Sums with their lanes along this digit need an accumulator per vector: 16 at most.
     const std::vector<int> same = corresponding_digits(result_.graph, anchor_, lane_digit);
     for (size_t i = 0; i < same.size(); ++i) {
       const Stage& stage = result_.graph.stages[i];
@@ -210,7 +212,7 @@ class RowPlacer {
     return parts;
   }
 
-  // Two phases: partials by the task, then their combination (stages.md §2, split reductions).
+  // Two phases: partial results per task, then their combination (stages.md §2, split reductions).
   PlacedFusion split() {
     StageGraph graph =
         split_reduction(result_.graph, StageId(anchor_), best_parts(result_.graph.stages[anchor_]));
@@ -221,7 +223,7 @@ class RowPlacer {
     for (size_t i = 0; i < 2; ++i) {
       Row row = row_of(graph, StageId(i), whole(graph.stages[i]));
       std::vector<int> body{static_cast<int>(schedule.nodes.size())};
-      // The partial's lanes may lie along an out digit: then it keeps that digit's loop.
+      // The partial's lanes may run along an out digit: then it keeps that digit's loop.
       std::set<int> owned;
       for (const Own& own : row.own) owned.insert(own.digits[0]);
       std::vector<Own> inside;
@@ -254,8 +256,8 @@ class RowPlacer {
 
   static std::vector<int64_t> whole(const Stage& stage) { return stage.extents(); }
 
-  // The loops of a row for one stage, over the digits of which `extents` leaves more than one
-  // element: serial ones, then the lanes.
+  // A row of one stage, with loops over the digits that have more than one element in `extents`:
+  // serial ones, then the lanes.
   Row row_of(const StageGraph& graph, StageId id, const std::vector<int64_t>& extents) const {
     Row row{{id}, {}, {}};
     row.own = own_loops(graph.stage(id), extents, &row.kind);
@@ -278,13 +280,13 @@ class RowPlacer {
     if (stage.scan >= 0 && stage.scan != lane) own.push_back({LoopKind::serial, {stage.scan}, 1});
     bool accumulates = stage.is_reduction();
     int unroll = accumulates && extents[lane] >= 4 * lanes_ ? 4 : 1;
-    // Short, but summed up over and over: one chain of sums would wait for itself.
+    // Short, but repeated by serial loops: a single chain of sums would be bound by its latency.
     if (accumulates && unroll == 1 && own.size() > 1 && extents[lane] == 2 * lanes_) unroll = 2;
     own.push_back({LoopKind::vector, {lane}, int64_t{lanes_} * unroll});
     return own;
   }
 
-  // Squares over the two digits, where the task has no others.
+  // Squares over the two digits, if the task iterates over no others.
   bool turned_loops(const Stage& stage, const std::vector<int64_t>& extents, std::vector<Own>* own,
                     RowKind* kind) const {
     const std::optional<Turn> form = match_turn(result_.graph, stage, target_);
@@ -299,7 +301,8 @@ class RowPlacer {
     return true;
   }
 
-  // Rows of the image, blocks of columns, rows of the window, its columns, the lanes.
+  // Loops, outermost first: rows of the image, blocks of columns, rows of the window, its columns,
+  // lanes.
   bool window_loops(const Stage& stage, const std::vector<int64_t>& extents, std::vector<Own>* own,
                     RowKind* kind) const {
     const std::optional<WindowForm> form = match_window(stage, target_);
@@ -326,7 +329,8 @@ class RowPlacer {
                        [](const Own& own) { return own.kind == LoopKind::unrolled; });
   }
 
-  // A map of the window's results, element for element: it stands behind the reduced loops.
+  // Joins a map that reads the window's results element by element: it runs after the reduced
+  // loops.
   bool try_join_window(Row* row, StageId stage, const std::vector<int64_t>& extents) {
     const Stage& map = result_.graph.stage(stage);
     const StageId window = row->joined[0];
@@ -350,7 +354,7 @@ class RowPlacer {
     return true;
   }
 
-  // The last of the row reads the others at the current point.
+  // Whether the row's last stage reads the others at the current point only.
   bool reads_joined(const Row& row) const {
     const size_t newcomer = row.joined.size() - 1;
     for (const Load& load : result_.graph.stage(row.joined[newcomer]).loads) {
@@ -365,7 +369,7 @@ class RowPlacer {
 
   std::vector<Row> join_rows() {
     StageGraph& graph = result_.graph;
-    // Needs at the task's place decide what is left to iterate.
+    // The needs inside a task decide what is left to iterate.
     Schedule alone =
         build_schedule(graph, anchor_, tasks_, one_row_a_stage(graph), striped_, lanes_, target_);
     Placement placement = place_values(graph, alone, target_);
@@ -388,7 +392,8 @@ class RowPlacer {
     return rows;
   }
 
-  // Scans of a row go one way, and a reduction's accumulators want other lanes.
+  // Scans of a row must run in one direction, and cannot share it with reductions, whose
+  // accumulators need other lanes.
   bool may_join_scan(const Row& row, StageId stage) const {
     int up = 0, down = 0, reductions = 0;
     auto count = [&](const Stage& one) {
@@ -400,7 +405,7 @@ class RowPlacer {
     return (up == 0 || down == 0) && (up + down == 0 || reductions == 0);
   }
 
-  // Equal loops, and what the newcomer reads of the row it reads at the current point.
+  // Joins the stage if its loops are equal and it reads the row's stages at the current point only.
   bool try_join(Row* row, StageId stage, const std::vector<Own>& own,
                 const std::vector<int64_t>& extents) {
     if (is_window(*row)) return try_join_window(row, stage, extents);
@@ -413,7 +418,7 @@ class RowPlacer {
           extents[own[i].digits[0]] != first[row->own[i].digits[0]])
         return false;
     }
-    // A reduction whose lanes run along an out digit has another nest.
+    // A reduction whose lanes run along an out digit has a different loop nest.
     auto lanes_on_out = [&](StageId id, int digit) {
       const Stage& s = result_.graph.stage(id);
       return s.is_reduction() && digit < static_cast<int>(s.out.size());

@@ -6,8 +6,8 @@
 
 namespace heddle::schedule {
 
-// `striped`: stages with a strip as their out digit 0, which stand in a loop over it (cascade.cc).
-// `rows`: of a task, along its last digit, where that divides.
+// `striped`: stages whose out digit 0 is a strip, placed in a loop over it (cascade.cc).
+// `rows`: rows per task along its last digit, if its extent divides by that.
 PlacedFusion place_rows(StageGraph graph, const target::Target& target,
                         std::vector<StageId> striped = {}, int64_t rows = 1);
 

@@ -137,7 +137,7 @@ class Matcher {
     return Decision::yes();
   }
 
-  // The coordinate of the lines: stride·line + what the window adds.
+  // Matches the coordinate of the lines: stride·line + the window's offset.
   Decision read_lines(const Expr& x) {
     const Stage& pool = graph_.stage(result_.pool);
     const int out = static_cast<int>(pool.out.size());
@@ -160,7 +160,7 @@ class Matcher {
     return result_.line < 0 ? no("one line") : Decision::yes();
   }
 
-  // What leaves is stored once, all of it.
+  // If the convolution's result is an output, each of its lines must be stored exactly once.
   Decision check_kept() const {
     if (!result_.keeps) return Decision::yes();
     const Stage& pool = graph_.stage(result_.pool);
@@ -172,7 +172,7 @@ class Matcher {
                         graph_.stage(result_.value).name);
   }
 
-  // Maps behind the pool have its digits, and their lanes read and write neighbours.
+  // Maps after the pool must have its digits, and read and write contiguously along the lanes.
   Decision check_behind() const {
     const Stage& pool = graph_.stage(result_.pool);
     const int lane = result_.form.lane;
@@ -198,7 +198,7 @@ class Matcher {
   const StageGraph& graph_;
   const StageId conv_;
   const target::Target& target_;
-  const Load* load_ = nullptr;  // the pool's, of the value
+  const Load* load_ = nullptr;  // the pool's load of the value
   Pooled result_;
 };
 
@@ -213,7 +213,7 @@ int64_t bytes_of_a(const StageGraph& graph, const Stage& conv, const GemmShape& 
   return graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes();
 }
 
-// The convolution's lines that `strips` of `by` pooled lines compute, together.
+// The total of the convolution's lines that `strips` strips of `by` pooled lines compute.
 int64_t lines_of_strips(const Pooled& pooled, int64_t by, int64_t strips) {
   int64_t lines = 0;
   for (int64_t i = 0; i < strips; ++i) {
@@ -236,7 +236,7 @@ double weight_bytes(const GemmShape& shape, int lanes) {
                              tensor::type_bytes(shape.type));
 }
 
-// The last round of tasks leaves cores idle.
+// The factor by which the last round of tasks leaves cores idle.
 double idle_factor(int64_t tasks, const target::Target& target) {
   const int64_t cores = std::max(target.cores, 1);
   return static_cast<double>((tasks + cores - 1) / cores * cores) / static_cast<double>(tasks);
@@ -265,8 +265,8 @@ class PooledPlacer {
   const Stage& conv() const { return result_.graph.stage(pooled_.joined[0]); }
   const Stage& pool() const { return result_.graph.stage(pooled_.pool); }
 
-  // One panel of features a task where all panels are alike, else all of them; and as many lines
-  // as cost least: what is computed twice, idle cores, and panels that every task reads again.
+  // One panel of features per task if all panels are equal, else all features; and the number of
+  // lines of least cost: lines computed twice, idle cores, and panels that every task reads again.
   Decision choose() {
     const GemmShape& shape = pooled_.shape;
     if (tile_of(shape, conv(), *find_product(shape, conv(), target_), target_))
@@ -319,7 +319,7 @@ class PooledPlacer {
     Group group;
     group.lanes = record_.lanes;
     group.body = {0, 1};
-    // Innermost first: each is put around what is there. Panels share their rows of A.
+    // Innermost first: each loop is put around the existing body. Panels share their rows of A.
     const Stage& stage = pool();
     if (width_ < pooled_.shape.n_extent) around("panel_of", pooled_.form.lane, width_, &group);
     if (by_ < stage.out[static_cast<size_t>(pooled_.line)].extent)
@@ -342,7 +342,8 @@ class PooledPlacer {
     result_.schedule.nodes.emplace_back(std::move(loop));
   }
 
-  // What leaves is driven itself: the digit of the convolution that moves with one of the pool.
+  // If the convolution's result is an output, the loop also drives its digits that move with the
+  // pool's.
   void drive_kept(int digit, int64_t by, Loop* loop) const {
     const Load* load = nullptr;
     for (const Load& each : pool().loads)
@@ -361,7 +362,7 @@ class PooledPlacer {
     }
   }
 
-  // As windows have it: lines, blocks of columns, lines of the window, its columns, the lanes.
+  // Loops as of other windows: lines, blocks of columns, lines of the window, its columns, lanes.
   Row window_row() const {
     Row row;
     row.joined = {pooled_.pool};
@@ -443,7 +444,8 @@ PooledTime pooled_time(const PlacedFusion& placed, const target::Target& target)
                             strips * batch * panels(strip.width));
   result.apart_ns = time(shape.y_extent, blocks * batch,
                          blocks * batch * panels(int64_t{alone.nv} * alone.lanes));
-  // The convolution's result is written, unless it is anyway, and read again by another kernel.
+  // The convolution's result is written (unless it is an output anyway), and read again by another
+  // kernel.
   const double between =
       static_cast<double>(conv.out_elems() * tensor::type_bytes(conv.values[0].type));
   result.apart_ns += (pooled.keeps ? 1 : 2) * cost::moved_ns(between, target) + target.launch_ns;

@@ -1,4 +1,4 @@
-// Rows of one phase, in the forms that are weighed against each other.
+// Row strategies of one phase, which are compared by price.
 #include <algorithm>
 
 #include "cost/strides.h"
@@ -20,8 +20,8 @@ size_t count_digits(const StageGraph& graph) {
   return sum;
 }
 
-// Digits side by side become one, for full vectors over an image's lines. No: a form of rows
-// (windows, one pass of squares) wants them apart, or none are.
+// Merges adjacent digits, for full vectors across an image's lines. False: a form of rows (windows,
+// a single pass of squares) needs them unmerged, or there are none to merge.
 bool merge(StageGraph* graph, const target::Target& target) {
   bool turned = false;
   for (const Stage& stage : graph->stages) {
@@ -41,7 +41,7 @@ bool top_k_applies(const Problem& problem, const PlacedFusion&) {
   return has_top_k(problem.graph) && problem.target.kind != target::DeviceKind::gpu;
 }
 
-// A product beside a list would want another schedule.
+// A product beside a top-k would need a different schedule.
 PlacedFusion place_top_k(const Problem& problem) {
   PlacedFusion result;
   for (const Stage& stage : problem.graph.stages)
@@ -54,7 +54,7 @@ bool scan_applies(const Problem& problem, const PlacedFusion&) {
   return problem.has(hlo::StageKind::scan);
 }
 
-// Digits stay as they are: a scan's is not merged with others.
+// Digits are not merged: a scan's must stay separate.
 PlacedFusion place_scan(const Problem& problem) {
   PlacedFusion result;
   if (problem.product())
@@ -73,7 +73,7 @@ static bool has_turn(const StageGraph& graph, const target::Target& target) {
   });
 }
 
-// Merged digits may leave too few tasks, or take what is turned apart from its squares.
+// Merged digits may leave too few tasks, or prevent transposing in squares.
 bool rows_applies(const Problem& problem, const PlacedFusion& best) {
   return may_be_rows(problem) &&
          (!best.decision || best.schedule.count_tasks() < 8 * problem.target.cores ||
@@ -96,8 +96,8 @@ PlacedFusion place_merged_rows(const Problem& problem) {
   return result;
 }
 
-// Where data moves across the lanes, or where values that are held between the sweeps of a row take
-// half of the first cache: they come back from the second one, as what they are made of does.
+// Applies if data moves across the lanes, or if values kept between the sweeps of a row take half
+// of the first cache: then they are read from the second cache, like their inputs.
 bool repeated_rows_applies(const Problem& problem, const PlacedFusion& best) {
   if (!may_be_rows(problem) || !best.decision || best.graph.stages.size() == 1 ||
       has_few_tasks(best, problem.target))
@@ -119,8 +119,8 @@ PlacedFusion place_repeated_rows(const Problem& problem) {
   const bool merged = merge(&graph, problem.target);
   PlacedFusion placed = place_rows(std::move(graph), problem.target);
   if (!merged || !turns) return placed;
-  // What is turned wants short strips, whose inputs are still in the first cache when they are read
-  // again: the price knows nothing of that.
+  // Transposed stages need short strips, whose inputs are still in the first cache when they are
+  // read again; the price does not model that.
   PlacedFusion other = place_rows(std::move(apart), problem.target);
   const bool shorter =
       other.decision && 2 * placed.schedule.count_tasks() < other.schedule.count_tasks();

@@ -1,7 +1,7 @@
-// Rows into a table: each task owns some rows, and looks through all updates for its own. Scatters
-// one into the result of the other are one row of the schedule.
+// Scatter of rows into a table: each task owns some table rows, and looks through all updates for
+// theirs. Scatters into each other's results are one row of the schedule.
 //
-//   for rows of the table parallel: what was there; for update: if the row is here: combine
+//   for rows of the table parallel: old rows; for update: if its row is in this task: combine
 #include <algorithm>
 
 #include "schedule/strategy.h"
@@ -12,11 +12,12 @@ namespace {
 
 constexpr int64_t kLeastRows = 64;  // of a task
 constexpr int64_t kTasksOfCore = 4;
-// Every task looks at every update, which takes about as long as storing a vector: tasks are so
-// many that this is at most half of the work.
+// Every task inspects every update, which takes about as long as storing a vector: the number of
+// tasks keeps this to at most half of the work.
 constexpr int64_t kVectorsOfTask = 2;
 
-// It reads of other stages the one before it alone, as what its table holds.
+// Whether the stage is a scatter that reads no other stage but the previous one, as the initial
+// contents of its table.
 bool goes_on(const StageGraph& graph, size_t number) {
   const Stage& stage = graph.stages[number];
   if (stage.scatter < 0) return false;

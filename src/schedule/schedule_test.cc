@@ -59,9 +59,8 @@ TEST(ScheduleTest, TextIsReadBack) {
   EXPECT_EQ(unknown.error().message, "schedule, line 1: got ';', wanted a stage of the graph");
 }
 
-// Schedules made worse by hand are refused by footprint inference, with a code.
-// Where a task had whole pictures of what is turned, its inputs would be gone from the first cache
-// when the next sweep reads them: tasks of lines took 0.9 of the time.
+// If a task transposed whole pictures, its inputs would be gone from the first cache when the next
+// sweep reads them: tasks of lines took 0.9 of the time.
 TEST(ScheduleTest, WhatIsTurnedHasShortStrips) {
   auto module = hlo::parse_module(R"(HloModule norm
 add {
@@ -114,12 +113,12 @@ TEST(ScheduleTest, BadSchedulesAreRefused) {
     EXPECT_TRUE(parsed.has_value()) << parsed.error().message;
     return place_values(placed.graph, *parsed, target("icelake")).decision.code();
   };
-  // The mean's reader stands outside the loop that computes it.
+  // The mean's reader is outside the loop that computes it.
   EXPECT_EQ(code(R"(schedule bad on icelake phase { group lanes 16 {
     for t parallel y.d0 { sum : vector r1/64; mean; }
     for u parallel y.d0 { d & vsum : vector d1,r1/64; q; y : vector d1/16; } } })"),
             "other-block");
-  // A reader stands before what it reads.
+  // A reader precedes its producer.
   EXPECT_EQ(code(R"(schedule bad on icelake phase { group lanes 16 {
     for t parallel y.d0 { sum : vector r1/64; mean; d & vsum & y : vector d1,r1,d1/64; q; } } })"),
             "order");
@@ -138,7 +137,7 @@ TEST(ScheduleTest, BadSchedulesAreRefused) {
 }
 
 TEST(ScheduleTest, RecomputeIsCounted) {
-  // One task an element of the row: the row's sums would be computed by each.
+  // One task per element of the row: each would compute the row's sums.
   PlacedFusion placed = place_text(kLayerNorm);
   auto parsed = parse_schedule(R"(schedule worse on icelake phase { group lanes 16 {
     for r parallel y.d0 { for c parallel y.d1/96 {

@@ -1,4 +1,4 @@
-// The words of `stage` that strategies speak in.
+// Names of `stage` that strategies use unqualified.
 #pragma once
 
 #include "stage/placed.h"

@@ -1,4 +1,5 @@
-// What a strategy is asked with, and what it answers (strategies.def lists them, place.h asks).
+// The interface of strategies: the problem that they get, and their entries (strategies.def lists
+// them, place.h calls them).
 #pragma once
 
 #include <optional>
@@ -10,29 +11,32 @@
 
 namespace heddle::schedule {
 
-// A fusion that is to be placed. Facts that several strategies ask for are found once.
+// A fusion to be placed. Facts that several strategies need are computed once.
 class Problem {
  public:
   Problem(const stage::Members& members, const target::Target& target, bool fast_forms);
 
-  // No: the fusion has no stage graph; nobody is asked.
+  // No: the fusion has no stage graph; no strategy is tried.
   Decision decision = Decision::yes();
   const target::Target& target;
   StageGraph graph;  // fast forms are marked
 
-  // Some legal way leaves cores without tasks: a dimension in strips may be worth its phases.
+  // A legal schedule leaves cores without tasks: cutting a dimension into strips may be worth its
+  // phases.
   bool leaves_idle = false;
 
-  // A product of the GEMM family, or a dot that is none though others stand beside it.
+  // A product of the GEMM family, or a dot outside of it beside other stages.
   struct Product {
     StageId stage;
     GemmShapeOrNot match;
     bool is_conv = false;
   };
   const std::optional<Product>& product() const;
-  // The graph for rows: adjacent digits are one where every access allows it, vectors are full.
+  // The graph for rows: adjacent digits are merged where every access allows it, and vectors are
+  // full.
   const StageGraph& row_graph() const;
-  // Staged so that a (cheap) value with several readers has no stage of its own; not flattened.
+  // Staged again so that a (cheap) value with several readers gets no separate stage; not
+  // flattened.
   StageGraph staged_again(stage::Repeat repeat = stage::Repeat::cheap) const;
   bool has(hlo::StageKind kind) const;
 
@@ -43,20 +47,21 @@ class Problem {
   mutable std::optional<StageGraph> row_graph_;
 };
 
-// A product among other stages is in the tiles of its family, or in another kernel.
+// Whether row strategies may apply: a product among other stages belongs in the tiles of its
+// family, or in another kernel.
 bool may_be_rows(const Problem& problem);
 
 // See strategies.def.
 enum class Rule : uint8_t { alone, first, priced };
 
-// The code of a strategy that only finds out as it begins that there is nothing for it to do.
+// The code of a strategy that finds out only while placing that it does not apply.
 inline constexpr const char* kDoesNotApply = "does-not-apply";
 
 struct Strategy {
   std::string_view name;
   Rule rule;
   std::string_view text;
-  // Cheap. `best`: what is legal and cheapest so far, or a refusal.
+  // A cheap test. `best`: the cheapest legal schedule so far, or a refusal.
   bool (*applies)(const Problem& problem, const PlacedFusion& best);
   PlacedFusion (*place)(const Problem& problem);
 };

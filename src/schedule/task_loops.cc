@@ -11,7 +11,7 @@ namespace heddle::schedule {
 
 namespace {
 
-// With all the scratch that one may want: capacity is asked of the whole schedule, later.
+// A target with unlimited scratch: capacity is checked later, for the whole schedule.
 const target::Target& roomy() {
   static const target::Target roomy = [] {
     target::Target target;
@@ -22,7 +22,7 @@ const target::Target& roomy() {
   return roomy;
 }
 
-// Rows by strips stand in a loop over these.
+// Adds the rows; striped rows get a loop over their strips.
 std::vector<int> add_rows(const StageGraph& graph, std::vector<Row> rows, const Striped& striped,
                           Schedule* schedule) {
   std::vector<int> body;

@@ -13,21 +13,21 @@ struct TaskDigit {
   int64_t by = 1;
 };
 
-// Stages with a strip as their out digit 0 (cascade.cc).
+// Stages whose out digit 0 is a strip (cascade.cc).
 using Striped = std::vector<StageId>;
 bool is_striped(const Striped& striped, StageId stage);
 
 bool is_output(const Stage& stage);
-// The stage whose loops the others follow: the largest output, the last of equals.
+// The stage whose loops the others follow: the largest output, of equal ones the last.
 size_t choose_anchor(const StageGraph& graph);
 std::vector<Row> one_row_a_stage(const StageGraph& graph);
-// Parallel loops over the given digits of the anchor, outermost first, around `rows`; striped ones
-// stand in a loop over their strips.
+// Parallel loops over the given digits of the anchor, outermost first, around `rows`; striped rows
+// are placed in a loop over their strips.
 Schedule build_schedule(const StageGraph& graph, size_t anchor, const std::vector<TaskDigit>& tasks,
                         std::vector<Row> rows, const Striped& striped, int lanes,
                         const target::Target& target);
-// A digit may become a task loop inside `tasks` if nothing (of weight) is computed twice for it,
-// and every output has a digit that moves along.
+// Whether a digit may become a task loop inside `tasks`: almost nothing is computed twice for it,
+// and every output has a corresponding digit.
 bool may_be_task(const StageGraph& graph, size_t anchor, std::vector<TaskDigit> tasks, int digit,
                  const Striped& striped, const target::Target& target);
 

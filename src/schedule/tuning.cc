@@ -9,10 +9,10 @@ namespace heddle::schedule {
 
 namespace {
 
-// A new meaning of a record, or code that makes old measurements wrong, gets a new number.
+// Changes if records get a new meaning, or if new code invalidates old measurements.
 constexpr int kRecordVersion = 4;
 
-// Whether B is packed is not part of it: with one panel that cannot be seen.
+// Whether B is packed is not part of the key: with one panel that cannot be told.
 std::string product_key(int64_t m, int64_t n, int64_t k, int64_t batch) {
   return fmt::format("v{} dot {}x{}x{} batch {}", kRecordVersion, m, n, k, batch);
 }
@@ -23,14 +23,13 @@ int64_t extent(const Stage& stage, int digit) {
   return d < stage.out.size() ? stage.out[d].extent : stage.red[d - stage.out.size()].extent;
 }
 
-// Products of many rows try the same tiles, whatever their rows: other rows then need no other
-// code.
+// Products of many rows try the same tiles whatever the number of rows, so that they share code.
 bool has_many_rows(const GemmShape& shape) {
   return shape.windows.empty() && shape.y < 0 && shape.m_extent >= 64;
 }
 
-// Predicted cycles a multiply-add of a record's tiles, with what the tails waste. The blocks of a
-// task and the fetching ahead are beyond this model: that is what measuring is for.
+// Predicted cycles of a record's tiles, including the waste in tails. The blocks of a task and
+// prefetching are not modelled: they are decided by measuring.
 double cost(const Gemm& gemm, const GemmShape& shape, const target::Target& target) {
   int64_t rows = gemm.my > 1 ? shape.y_extent * shape.m_extent : shape.m_extent;
   if (has_many_rows(shape)) rows = 5040;  // whole tiles, whatever their height
@@ -67,7 +66,7 @@ void add_tiles(const Gemm& from, const GemmShape& shape, const target::Target& t
   }
 }
 
-// Other ways to cut and walk the work with the same tile.
+// Other blocks and loop orders with the same tile.
 void add_blocks(const Gemm& from, const GemmShape& shape, std::vector<Gemm>* found) {
   auto add = [&](auto&& change) {
     Gemm gemm = from;
@@ -83,7 +82,7 @@ void add_blocks(const Gemm& from, const GemmShape& shape, std::vector<Gemm>* fou
       if (shape.m_extent >= 2 * rows)
         add([&](Gemm* gemm) { gemm->m_block = (rows + gemm->mr - 1) / gemm->mr * gemm->mr; });
   }
-  // Where there are several of both; else it is the same code.
+  // Only with several blocks and several panels; otherwise the code is the same.
   const int64_t blocks = (shape.m_extent + from.m_block - 1) / from.m_block *
                          ((shape.y_extent + from.y_block - 1) / from.y_block);
   if ((blocks > 1 || !shape.batch.empty()) && shape.n_extent > int64_t{from.nv} * from.lanes)
@@ -108,7 +107,7 @@ std::string gemm_key(const GemmShape& shape, const Stage& stage, int64_t a_bytes
   for (int d : shape.batch) (xb.uses(d) ? batch : rows) *= extent(stage, d);
   if (stage.kind != hlo::StageKind::conv)
     return product_key(rows, shape.n_extent, shape.k_extent, batch);
-  // Rows, lines and reduced digits as they are: windows tie them together.
+  // Rows, lines and reduced digits are listed separately: windows tie them together.
   std::string text = fmt::format("v{} conv n {} rows {} lines {} of {} groups {} k", kRecordVersion,
                                  shape.n_extent, shape.m_extent, shape.y_extent, rows, batch);
   for (int k : shape.k) text += fmt::format(" {}", extent(stage, k));
@@ -127,8 +126,7 @@ bool fits_registers(const Gemm& gemm, const target::Target& target) {
 
 namespace {
 
-// A record may come from another hand, as a text that was imported: it must not lead to endless
-// code.
+// A record may be imported text: it must not lead to unbounded code.
 bool is_sane(const Gemm& gemm) {
   constexpr int64_t kMost = int64_t{1} << 40;
   return gemm.ku >= 1 && gemm.ku <= 64 && gemm.prefetch >= 0 && gemm.prefetch <= 1024 &&
@@ -136,7 +134,7 @@ bool is_sane(const Gemm& gemm) {
          gemm.y_block >= 1 && gemm.y_block < kMost;
 }
 
-// The same with the rows that its tallest tile has: several heights give the same balanced tiles.
+// The record with the height of its tallest balanced tile: several heights give the same tiles.
 Gemm in_balance(Gemm gemm, const GemmShape& shape) {
   if (!shape.windows.empty() || shape.y >= 0 || has_many_rows(shape)) return gemm;
   const int64_t rows = std::min(gemm.m_block, shape.m_extent);
@@ -169,7 +167,7 @@ std::vector<Gemm> gemm_candidates(const GemmShape& shape, const Stage& stage, in
   std::stable_sort(found.begin(), found.end(), [&](const Gemm& a, const Gemm& b) {
     return cost(a, shape, target) < cost(b, shape, target);
   });
-  // Half of what may be measured are other tiles.
+  // Other tiles come first, up to half of the measurements, then other blocks.
   std::vector<Gemm> others;
   add_blocks(first, shape, &others);
   if (considered) *considered = static_cast<int64_t>(1 + found.size() + others.size());

@@ -1,6 +1,6 @@
-// Tuning of the GEMM family (docs/gemm.md): the records worth measuring for a shape, and the
-// key under which the best one is kept. Records live with the target (Target::records);
-// choose_gemm() takes them before its static rule.
+// Tuning of the GEMM family (docs/gemm.md): the records worth measuring for a shape, and the key
+// under which the best one is kept. Records are stored with the target (Target::records);
+// choose_gemm() prefers them to its static rule.
 #pragma once
 
 #include <optional>
@@ -14,20 +14,20 @@
 
 namespace heddle::schedule {
 
-// Everything that the code of a kernel has baked in and that decides its time, as one line.
-// A product is the same whatever the digits of its rows.
+// Everything compiled into a kernel that decides its time, as one line. Products that differ only
+// in the digits of their rows share a key.
 std::string gemm_key(const GemmShape& shape, const Stage& stage, int64_t a_bytes);
 std::string gemm_key(int64_t m, int64_t n, int64_t k);
 
 // The record kept for a key, if it can be used: lanes of the target, registers for the tile, and
-// panels of `nv` vectors where these are packed already (0: any).
-// Keys take time to make: where there are no records at all (Target::records), do not ask.
+// panels of `nv` vectors if B is already packed (0: any).
+// Making keys takes time: do not call this without records (Target::records).
 std::optional<Gemm> tuned_gemm(const std::string& key, int nv, const target::Target& target);
 bool fits_registers(const Gemm& gemm, const target::Target& target);
 
 // At most `most` records worth measuring: the static rule's first, then others by predicted time.
-// `any_panels`: B, if packed, can be packed anew for each. `considered`: of how many they are the
-// best, where somebody asks.
+// `any_panels`: B, if packed, can be repacked for each. `considered`: if not null, gets the number
+// of records from which they were chosen.
 std::vector<Gemm> gemm_candidates(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                                   const target::Target& target, bool any_panels, size_t most,
                                   int64_t* considered = nullptr);

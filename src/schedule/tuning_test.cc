@@ -13,7 +13,7 @@ using testing::HasSubstr;
 target::Target named_target(const std::string& name) { return *target::find_target(name); }
 
 struct Case {
-  std::shared_ptr<hlo::Module> module;  // that the graph's stages look at
+  std::shared_ptr<hlo::Module> module;  // the graph's stages point into it
   StageGraph graph;
   GemmShape shape;
   int64_t a_bytes = 0;
@@ -103,7 +103,7 @@ TEST(Tuning, RecordsComeBeforeTheStaticRule) {
   target.records = std::make_shared<std::map<std::string, std::string>>(
       std::map<std::string, std::string>{{key, to_string(wanted)}});
   EXPECT_EQ(choose_gemm(dot.shape, stage, dot.a_bytes, target), wanted);
-  // What cannot be used is not: too many registers, other lanes, no record at all.
+  // Unusable records are ignored: too many registers, other lanes, no record at all.
   for (std::string text : {"gemm 30x4 lanes 16 kc 64 ku 4 prefetch 0 rows 100",
                            "gemm 5x2 lanes 8 kc 64 ku 4 prefetch 0 rows 100", "nothing"}) {
     target.records = std::make_shared<std::map<std::string, std::string>>(

@@ -9,22 +9,22 @@ using index::Expr;
 namespace {
 
 constexpr int64_t kLeastElems = 512;   // below that a gather is as good
-constexpr int64_t kTaskElems = 32768;  // of a task, about: what it writes stays in the second cache
-constexpr int64_t kLeastSquares = 4;  // of a task along the longer digit, for runs that memory sees
+constexpr int64_t kTaskElems = 32768;  // per task, about: its output stays in the second cache
+constexpr int64_t kLeastSquares = 4;   // of a task along the longer digit, for long runs in memory
 constexpr int64_t kFewTasks = 8;
-// Elements of a result's run: of fewer lanes than there are most turn nothing, but whole lines are
-// read (4 batches of 200x40x256 to channels first: 76 ms by gathers, 6 ms so; 3 channels 40 and
-// 17).
+// Least elements of the output's contiguous run: with fewer than the lanes, most lanes do nothing,
+// but whole lines are read (4 batches of 200x40x256 to channels first: 76 ms by gathers, 6 ms this
+// way; 3 channels: 40 and 17).
 constexpr int64_t kLeastAcross = 2;
 
-// Bytes and halves are turned as the low bits of 32-bit lanes.
+// Bytes and halves are transposed as the low bits of 32-bit lanes.
 bool turns_widened(Type type, const target::Target& target) {
   const bool small = type == Type::bf16 || type == Type::f16 || type == Type::s8 ||
                      type == Type::u8 || type == Type::s16 || type == Type::u16;
   return small && target.kind == target::DeviceKind::cpu;
 }
 
-// A digit that x has with factor 1, and else nowhere; -1: none.
+// A digit that x contains once, with factor 1; -1: none.
 int unit_digit(const Expr& x, const Stage& stage) {
   for (size_t d = 0; d < stage.out.size(); ++d) {
     const int digit = static_cast<int>(d);
@@ -34,8 +34,8 @@ int unit_digit(const Expr& x, const Stage& stage) {
   return -1;
 }
 
-// The longest part of at most `most` (or one square) that divides an extent into equal ones of
-// whole squares; all of it where there is none.
+// The longest strip of whole squares, at most `most` (or the shortest one), that divides the extent
+// evenly; the whole extent if there is none.
 int64_t equal_strip(int64_t extent, int64_t lanes, int64_t most) {
   int64_t strip = 0;
   for (int64_t by = lanes; by < extent; by += lanes)
@@ -96,8 +96,8 @@ PlacedFusion place_turn(StageGraph graph, const Turn& form, const target::Target
     body = {static_cast<int>(schedule.nodes.size())};
     schedule.nodes.emplace_back(std::move(loop));
   };
-  // A task goes far along the longer digit, so that memory sees few long runs, and takes all of the
-  // other one, unless that leaves too few of them.
+  // A task covers a long part of the longer digit, for few long runs in memory, and all of the
+  // other one, unless that leaves too few tasks.
   const bool longer_along = stage.out[static_cast<size_t>(form.along)].extent >=
                             stage.out[static_cast<size_t>(form.across)].extent;
   const int longer = longer_along ? form.along : form.across;

@@ -13,11 +13,11 @@ using index::Expr;
 
 namespace {
 
-// What is written out for one block of columns, at most; and blocks that are not part of a loop.
+// Limits of the code that is unrolled for one block of columns.
 constexpr int64_t kMostTaps = 160;
 constexpr int64_t kMostColumns = 8;
 constexpr int64_t kMostAcross = 32;
-// The same for groups that share lanes: every input that is moved across them serves all columns.
+// The same for groups that share lanes: every input that is moved across lanes serves all columns.
 constexpr int64_t kMostGroupTaps = 512;
 constexpr int64_t kMostGroupColumns = 16;
 
@@ -29,7 +29,7 @@ bool is_zero(const Node& node) {
   return (node.bits & ~sign) == 0;
 }
 
-// An element that the combine does not notice, whatever else there is.
+// Whether the combine ignores the element, whatever the other operand.
 bool is_neutral(const Stage& stage, const Node& node) {
   const hlo::Instr* root = stage.combine ? stage.combine->root() : nullptr;
   if (!root || node.kind != Node::Kind::constant || root->operands().size() != 2) return false;
@@ -37,7 +37,7 @@ bool is_neutral(const Stage& stage, const Node& node) {
   switch (root->opcode()) {
     case hlo::Opcode::add:
       return is_zero(node) && !tensor::is_complex(node.type);
-    // The initial value takes part anyway, and once is as often as twice.
+    // The initial value takes part anyway, and repeating it changes nothing.
     case hlo::Opcode::maximum:
     case hlo::Opcode::minimum:
       return init.kind == Node::Kind::constant && init.bits == node.bits && init.type == node.type;
@@ -46,7 +46,7 @@ bool is_neutral(const Stage& stage, const Node& node) {
   }
 }
 
-// select(inside, value, neutral), again and again: the guards on the way to the value.
+// Collects the guards of nested select(inside, value, neutral).
 template <typename Neutral>
 void collect(const Stage& stage, int number, const Neutral& neutral,
              std::vector<index::Guard>* guards) {
@@ -66,7 +66,7 @@ void collect(const Stage& stage, int number, const Neutral& neutral,
   }
 }
 
-// How an access of one coordinate moves along vectors of lanes that begin at multiples of `lanes`.
+// How a coordinate changes along vectors of lanes that begin at multiples of `lanes`.
 enum class Along { still, neighbours, groups, uneven };
 
 Along moves_along(const Expr& x, int digit, int64_t lanes) {
@@ -93,8 +93,8 @@ Along moves_along(const Expr& x, int digit, int64_t lanes) {
   return result;
 }
 
-// Lanes along `digit` read neighbours, or one element for all or for a group, in every load; and
-// some do move.
+// Whether lanes along `digit` read adjacent elements, or one element for all or for a group, in
+// every load, and adjacent ones in some load.
 bool suits_lanes(const Stage& stage, int digit, int64_t lanes) {
   bool moves = false;
   for (const Load& load : stage.loads) {
@@ -116,7 +116,7 @@ bool suits_lanes(const Stage& stage, int digit, int64_t lanes) {
   return moves && stage.position.factor_of(digit) == 1;
 }
 
-// How far apart the inputs of neighbouring groups lie in an access; 0: it is not by groups.
+// The distance between the inputs of neighbouring groups in an access; 0: it is not by groups.
 int64_t group_step(const Expr& x, int lane) {
   int64_t step = 0;
   for (const index::Term& term : x.terms()) {
@@ -145,8 +145,8 @@ const Load* moving_load(const Stage& stage, int lane) {
   return nullptr;
 }
 
-// How far apart neighbours along `digit` lie, for the order of digits: by the load's row-major
-// place, later coordinates count less.
+// The distance between neighbours along `digit`, to order digits by the load's row-major position:
+// later coordinates count less.
 std::pair<int64_t, int64_t> distance(const Load& load, int digit) {
   for (size_t i = 0; i < load.coordinates.size(); ++i)
     if (load.coordinates[i].uses(digit))
@@ -154,7 +154,7 @@ std::pair<int64_t, int64_t> distance(const Load& load, int digit) {
   return {INT64_MIN, 0};
 }
 
-// The used digit from [begin, end) whose neighbours lie closest; -1: none.
+// The used digit in [begin, end) whose neighbours are closest in memory; -1: none.
 int closest(const Load& load, int begin, int end, const std::vector<int>& except) {
   int best = -1;
   for (int d = begin; d < end; ++d) {
@@ -165,7 +165,8 @@ int closest(const Load& load, int begin, int end, const std::vector<int>& except
   return best;
 }
 
-// A row of the window is a range of its digit: the guard is one reduced digit, forwards.
+// Whether the guard limits a row of the window to a range of its digit: it has no other reduced
+// digit, and a positive factor.
 bool gives_range(const Stage& stage, const index::Guard& guard, int row) {
   if (!guard.value.is_affine() || guard.value.factor_of(row) <= 0) return false;
   for (size_t r = 0; r < stage.red.size(); ++r) {
@@ -175,7 +176,7 @@ bool gives_range(const Stage& stage, const index::Guard& guard, int row) {
   return true;
 }
 
-// Blocks of equal length, of `most` columns at most.
+// The length of equal blocks, of `most` columns at most.
 int64_t even_blocks(int64_t extent, int64_t most) {
   const int64_t blocks = (extent + most - 1) / most;
   return (extent + blocks - 1) / blocks;
@@ -185,7 +186,7 @@ int64_t extent_of(const Stage& stage, int digit) {
   return digit < 0 ? 1 : stage.red[static_cast<size_t>(digit) - stage.out.size()].extent;
 }
 
-// Registers: accumulators, a row of weights, and one input after the other.
+// Columns per block: registers hold accumulators, a row of weights, and one input after the other.
 int64_t choose_group_columns(const Stage& stage, const WindowForm& form,
                              const target::Target& target) {
   const int64_t across = extent_of(stage, form.across);
@@ -198,9 +199,9 @@ int64_t choose_group_columns(const Stage& stage, const WindowForm& form,
                      std::max<int64_t>(1, most));
 }
 
-// The most inputs that are held at once where `columns` columns take one tap after the other.
+// The most inputs that are live at once if `columns` columns process one tap after the other.
 int64_t held_inputs(int64_t columns, int64_t stride, int64_t taps, int64_t step) {
-  std::map<int64_t, std::pair<int64_t, int64_t>> uses;  // by place: the first and the last
+  std::map<int64_t, std::pair<int64_t, int64_t>> uses;  // by position: the first and last use
   for (int64_t k = 0; k < taps; ++k)
     for (int64_t b = 0; b < columns; ++b) {
       const int64_t now = k * columns + b;
@@ -216,7 +217,8 @@ int64_t held_inputs(int64_t columns, int64_t stride, int64_t taps, int64_t step)
   return most;
 }
 
-// Registers: accumulators, what is read and used by several of them, an input and a weight.
+// Columns per block: registers hold accumulators, inputs that several of them use, an input and a
+// weight.
 int64_t choose_columns(const Stage& stage, const WindowForm& form, const Load& load,
                        const target::Target& target) {
   const int64_t across = extent_of(stage, form.across);
@@ -229,7 +231,7 @@ int64_t choose_columns(const Stage& stage, const WindowForm& form, const Load& l
   return even_blocks(stage.out[static_cast<size_t>(form.column)].extent, columns);
 }
 
-// Blocks of columns at the borders, which are written out one by one; at most about this many.
+// Blocks of columns at the borders each have separate code; about this many at most.
 constexpr int64_t kMostBorderBlocks = 16;
 
 int64_t border_blocks(const Stage& stage, const WindowForm& form,
@@ -238,7 +240,7 @@ int64_t border_blocks(const Stage& stage, const WindowForm& form,
   int64_t left = 0, right = 0;
   for (const index::Guard& guard : guards) {
     if (!guard.value.uses(form.column)) continue;
-    // The guard over one column, wherever the other digits are.
+    // The guard over one column, for any values of the other digits.
     const int64_t step = guard.value.factor_of(form.column);
     const index::Range rest =
         bounds(guard.value - Expr::digit(form.column) * step, stage.extents());
@@ -281,7 +283,7 @@ std::vector<index::Guard> border_guards(const Stage& stage) {
 
 namespace {
 
-// The reduced digits, by what becomes of them: inputs of a group, across, rows.
+// Assigns roles to the reduced digits: inputs of a group, across, rows.
 void sort_reduced(const Stage& stage, const Load& load, int64_t lanes,
                   const std::vector<index::Guard>& guards, WindowForm* form) {
   const int out = static_cast<int>(stage.out.size());
@@ -295,7 +297,7 @@ void sort_reduced(const Stage& stage, const Load& load, int64_t lanes,
   }
   form->across = closest(load, out, all, inputs);
   for (const index::Guard& guard : guards) {
-    // A window digit that goes with another digit of the image than the columns is a row.
+    // A window digit that moves with an image digit other than the columns is a row.
     if (form->across >= 0 && guard.value.uses(form->across) && !guard.value.uses(form->column))
       form->across = -1;
   }
@@ -303,7 +305,7 @@ void sort_reduced(const Stage& stage, const Load& load, int64_t lanes,
   for (int r = out; r < all; ++r)
     if (r != form->across && std::find(inputs.begin(), inputs.end(), r) == inputs.end())
       form->rows.push_back(r);
-  // Where a group fills whole vectors, an input is one element for all lanes, at any offset.
+  // If a group fills whole vectors, an input is one element for all lanes, at any offset.
   const bool shares = moves_along(x, form->lane, lanes) == Along::groups;
   std::vector<int>* to = shares ? &form->inputs : &form->rows;
   to->insert(to->end(), inputs.begin(), inputs.end());
@@ -332,7 +334,7 @@ std::optional<WindowForm> match_elements(const Stage& stage, const target::Targe
       if (guard.value.uses(digit)) return std::nullopt;
     for (int row : form.rows) {
       if (!guard.value.uses(row)) continue;
-      // Rows that the columns decide on would be masked one by one.
+      // Rows whose guards depend on the column would be masked one by one.
       if (guard.value.uses(form.column)) return std::nullopt;
       if (is_border(guard) && !gives_range(stage, guard, row)) return std::nullopt;
     }
@@ -343,8 +345,8 @@ std::optional<WindowForm> match_elements(const Stage& stage, const target::Targe
   return form;
 }
 
-// A product in words of its image's innermost digit: the stage as it reads words, where there is an
-// instruction for them and they are whole words of the image's memory. None: elsewhere.
+// The stage rewritten to read words along its image's innermost digit, if there is an instruction
+// for them and they are whole words of the image's memory.
 struct InWords {
   Stage stage;
   int digit;
@@ -401,8 +403,8 @@ std::optional<WindowForm> match_window(const Stage& stage, const target::Target&
 
 namespace {
 
-// Neighbours along `digit` are neighbours in memory, or one element, in all that the map reads of
-// the inputs and in what it stores.
+// Whether the map stores contiguously along `digit`, and reads inputs contiguously or one element
+// for all.
 bool follows_lanes(const Stage& map, int digit) {
   auto beside = [&](const Expr& x) {
     return !x.uses(digit) || (x.factor_of(digit) == 1 && !(x - Expr::digit(digit)).uses(digit));

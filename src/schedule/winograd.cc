@@ -30,7 +30,7 @@ int64_t panel_width(const Expr& b, int feature, int64_t features) {
   return features;
 }
 
-// Which digits of k are the window's and the channels', by how A moves along them.
+// Finds the window's and the channels' digits among those of k, by A's strides.
 Decision find_roles(const Expr& a, const std::string& name, WinogradShape* shape) {
   const GemmShape& roles = shape->roles;
   auto refuse = [&](const char* code, const char* why) {
@@ -91,7 +91,8 @@ double winograd_amplification(int m) {
     }
     worst = std::max(worst, sum);
   }
-  // Both dimensions alike: the square under the root; a direct sum has nine terms a channel.
+  // Both dimensions are identical: the square under the root; a direct sum has nine terms per
+  // channel.
   return worst / 3;
 }
 
@@ -172,7 +173,7 @@ void for_each_record(const WinogradShape& shape, int m, int nv, const target::Ta
   const int lanes = target.lanes(Type::f32);
   const int64_t vectors = shape.features / lanes;
   target::Target untuned = target;
-  untuned.records = nullptr;  // of products, not of these
+  untuned.records = nullptr;  // its records are of products
   for (int width : {4, 3, 2, 1}) {
     if ((nv && width != nv) || vectors % width != 0) continue;
     const int64_t panels = vectors / width;
@@ -211,7 +212,7 @@ Winograd choose_winograd(const WinogradShape& shape, int m, int nv, const target
 std::vector<Winograd> winograd_candidates(const WinogradShape& shape, const target::Target& target,
                                           size_t most) {
   std::vector<std::pair<double, Winograd>> found;
-  // Of each form and width, so that no guess of the model leaves one of them out.
+  // Some of each form and width, so that a wrong prediction excludes none.
   for (int m : {2, 4}) {
     if (winograd_error(m, shape.channels) > kWinogradErrorLimit) continue;
     for (int nv : {4, 3, 2, 1}) {

@@ -1,4 +1,4 @@
-// What tuning keeps about Winograd's algorithm.
+// Tuning records of Winograd's algorithm.
 #include <fmt/format.h>
 
 #include "schedule/tuning.h"
@@ -8,7 +8,8 @@ namespace heddle::schedule {
 
 namespace {
 
-// As of tuning.cc: a new meaning, or code that makes old measurements wrong, gets a new number.
+// As in tuning.cc: changes if records get a new meaning, or if new code invalidates old
+// measurements.
 constexpr int kRecordVersion = 1;
 
 }  // namespace
@@ -32,7 +33,7 @@ std::optional<TunedWinograd> tuned_winograd(const std::string& key, const Winogr
   const int lanes = target.lanes(Type::f32);
   const int64_t width = int64_t{tile.nv} * lanes;
   const int64_t lines = (shape.height + record->m - 1) / record->m;
-  // It may come from another hand: a text that was imported.
+  // The record may be imported text.
   if (tile.lanes != lanes || (nv && tile.nv != nv) || !fits_registers(tile, target) ||
       tile.ku < 1 || tile.ku > 64 || shape.channels % tile.ku != 0 || tile.prefetch < 0 ||
       tile.prefetch > 1024 || shape.features % width != 0 || record->columns < width ||

@@ -39,7 +39,7 @@ bool all_array(const tensor::Shape& shape) {
   return std::all_of(shape.elements().begin(), shape.elements().end(), all_array);
 }
 
-// Operators of a combine or of a body that the kernel IR can express.
+// Whether the kernel IR can express the operator, in a combine or a body.
 bool kernel_opcode(const Instr& instr) {
   switch (instr.opcode()) {
     case Opcode::imag:
@@ -74,8 +74,8 @@ bool scalar_body(const hlo::Computation& computation) {
   });
 }
 
-// Padding does not take part in a window: kernels put something neutral there, and know it for
-// combines of one operator.
+// Padding does not take part in a window: kernels fill it with a neutral element, which they know
+// for combines of one operator.
 Decision padding_ok(const Instr& instr) {
   const auto& dims = instr.attrs_as<hlo::WindowAttrs>().window.dims;
   const bool padded = std::any_of(dims.begin(), dims.end(), [](const hlo::WindowDim& d) {
@@ -110,7 +110,7 @@ Decision combine_ok(const Instr& instr) {
   return Decision::yes();
 }
 
-// Arrays with elements of types that kernels have.
+// Operands and results must be arrays with elements, of types that kernels support.
 Decision arrays_ok(const Instr& instr) {
   auto empty = [](const tensor::Shape& shape) { return shape.is_array() && shape.elems() == 0; };
   if (empty(instr.shape()) || std::any_of(instr.operands().begin(), instr.operands().end(),

@@ -6,7 +6,8 @@ std::vector<int> corresponding_digits(const StageGraph& graph, size_t anchor, in
   std::vector<int> result(graph.stages.size(), -1);
   result[anchor] = digit;
   bool changed = true;
-  // A reader of a part (a slice, one side of a concatenation) does not move along.
+  // A digit of another extent (a reader of a slice, one side of a concatenation) does not
+  // correspond.
   const int64_t extent = graph.stages[anchor].out[digit].extent;
   auto set = [&](size_t stage, int d) {
     if (result[stage] >= 0 || graph.stages[stage].out[d].extent != extent) return;
@@ -29,7 +30,7 @@ std::vector<int> corresponding_digits(const StageGraph& graph, size_t anchor, in
       }
     }
   }
-  // Outputs that nothing joins but that have the anchor's very box.
+  // Outputs that no read connects to the anchor, but that have the same digits.
   for (size_t i = 0; i < graph.stages.size(); ++i)
     if (result[i] < 0 && graph.stages[i].out == graph.stages[anchor].out) result[i] = digit;
   return result;

@@ -1,4 +1,4 @@
-// Private to schedule: which digit of every stage moves along with one digit of the anchor.
+// Corresponding digits: which digit of every stage moves along with one digit of the anchor.
 #pragma once
 
 #include <vector>

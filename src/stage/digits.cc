@@ -1,4 +1,5 @@
-// Splitting digits at the radix of a reshape, and splitting reductions into partials.
+// Splits digits at the radix of a reshape, merges them for flattening, and splits reductions into
+// partial results.
 #include <algorithm>
 #include <optional>
 
@@ -13,7 +14,7 @@ struct Split {
   int64_t by;
 };
 
-// The innermost quotient or remainder that falls on one digit alone, by a divisor of its extent.
+// The innermost quotient or remainder of a single digit by a divisor of its extent.
 std::optional<Split> find_split(const Expr& x, const std::vector<int64_t>& extents) {
   for (const index::Term& term : x.terms()) {
     if (!term.atom.inner) continue;
@@ -27,10 +28,10 @@ std::optional<Split> find_split(const Expr& x, const std::vector<int64_t>& exten
 }
 
 std::optional<Split> find_split(const Stage& stage) {
-  // The GEMM family wants m, n and k whole; it knows panels by their quotients (gemm.h).
+  // The GEMM family needs m, n and k whole; it recognises panels by their quotients (gemm.h).
   if (stage.kind == hlo::StageKind::dot || stage.scan >= 0) return std::nullopt;
-  // So are the panels of a convolution's kernel, which is loaded last; what splits there are groups
-  // of features, which stand in its input's accesses too.
+  // The same holds for the panels of a convolution's kernel, the last load; groups of features do
+  // split, because they appear in the accesses of its input too.
   const bool conv = stage.kind == hlo::StageKind::conv;
   const std::vector<int64_t> extents = stage.extents();
   auto in_guards = [&](const std::vector<Guard>& guards) -> std::optional<Split> {
@@ -106,8 +107,8 @@ void split_digit(StageGraph* graph, size_t which, Split split) {
 }  // namespace
 
 void split_digits(StageGraph* graph) {
-  // Readers last to first, so that a split made by a reader reaches what it reads; a bounded number
-  // of rounds, since a producer's split may give its readers new quotients.
+  // Stages last to first, so that a reader's split reaches its producers; a bounded number of
+  // rounds, since a producer's split may give its readers new quotients.
   for (int round = 0; round < 64; ++round) {
     bool changed = false;
     for (size_t i = graph->stages.size(); i-- > 0;) {
@@ -123,7 +124,7 @@ void split_digits(StageGraph* graph) {
 
 namespace {
 
-// x = high·by + low over two out digits of the reader, low of extent `by`; 0: it is not.
+// Returns `by` if x = high·by + low over two out digits of the reader, low of extent `by`; else 0.
 int64_t radix_of(const Expr& x, const Stage& reader) {
   if (!x.is_affine() || x.constant() != 0 || x.terms().size() != 2) return 0;
   for (size_t low = 0; low < 2; ++low) {
@@ -138,7 +139,7 @@ int64_t radix_of(const Expr& x, const Stage& reader) {
   return 0;
 }
 
-// Splits an out digit, and those above that it is read from.
+// Splits an out digit and the corresponding digits of its producers.
 void split_upwards(StageGraph* graph, size_t stage, size_t digit, int64_t by) {
   if (graph->stages[stage].out[digit].extent % by != 0) return;
   split_digit(graph, stage, {digit, by});
@@ -167,12 +168,12 @@ bool uses(const Load& load, int digit) {
 
 bool is_dot(const Stage& stage) { return stage.kind == hlo::StageKind::dot; }
 
-// Both sides of the product have it.
+// Whether both operands of the product have the digit.
 bool is_batch(const Stage& dot, int digit) {
   return dot.loads.size() == 2 && uses(dot.loads[0], digit) && uses(dot.loads[1], digit);
 }
 
-// A batch that the product counts through, and what it reads does not.
+// Splits a batch digit of the product that its producer has as two digits.
 bool split_batch(StageGraph* graph, size_t dot) {
   const Stage& stage = graph->stages[dot];
   const std::vector<int64_t> extents = stage.extents();
@@ -190,8 +191,8 @@ bool split_batch(StageGraph* graph, size_t dot) {
   return false;
 }
 
-// Digits of a product that one of its readers numbers by two: batches, and rows before they are
-// reduced.
+// Splits a digit that the reader has as two: of any operand of a product, and of a product the
+// batch and, if they are `reduced` later, the rows.
 bool split_read(StageGraph* graph, size_t reader, bool reduced) {
   for (const Load& load : graph->stages[reader].loads) {
     if (load.source.input >= 0) continue;
@@ -215,7 +216,7 @@ bool split_read(StageGraph* graph, size_t reader, bool reduced) {
 }  // namespace
 
 void split_rows(StageGraph* graph) {
-  std::vector<bool> reduced(graph->stages.size(), false);  // or read by what is
+  std::vector<bool> reduced(graph->stages.size(), false);  // or feeds a reduction
   for (size_t i = graph->stages.size(); i-- > 0;) {
     const Stage& stage = graph->stages[i];
     reduced[i] = reduced[i] || stage.kind == hlo::StageKind::reduce;
@@ -235,7 +236,7 @@ void split_rows(StageGraph* graph) {
 
 namespace {
 
-// Digits a and a+1 of every stage are one in every access.
+// Whether digits a and a+1 act as one digit in every access of every stage.
 bool can_merge(const StageGraph& graph, int a) {
   for (const Stage& stage : graph.stages) {
     int64_t inner = stage.out[a + 1].extent;
@@ -270,7 +271,7 @@ void merge(StageGraph* graph, int a) {
     int64_t inner = stage.out[a + 1].extent;
     std::vector<Expr> with;
     for (int i = 0; i < static_cast<int>(stage.out.size()); ++i) {
-      // The merged digit stands for a·inner + (a+1): put it where the factor of a+1 was.
+      // The merged digit is a·inner + (a+1): it takes the place of a+1.
       if (i == a)
         with.push_back(Expr(0));
       else
@@ -284,8 +285,9 @@ void merge(StageGraph* graph, int a) {
   }
 }
 
-// Elements that stand several times side by side, 2, 4 or 8 (a nearest resize): lanes over both
-// digits read them once and move them, where lanes over one would be stored one by one.
+// Merges the last two digits where each element is repeated 2, 4 or 8 times (a nearest resize):
+// lanes over both digits read elements once and move them, where lanes over one would be stored one
+// by one.
 void join_repeats(Stage* stage) {
   const int last = static_cast<int>(stage->out.size()) - 1;
   if (last < 1 || stage->values.size() != 1 || !stage->red.empty()) return;
@@ -324,7 +326,7 @@ void flatten_digits(StageGraph* graph) {
   if (graph->stages.size() == 1) join_repeats(&graph->stages[0]);
 }
 
-// Puts a stage behind `at`, whose readers read it instead; later stages move up by one.
+// Inserts a stage after `at` and redirects the readers of `at` to it; later stages move up by one.
 static void insert_behind(size_t at, Stage stage, StageGraph* graph) {
   graph->stages.insert(graph->stages.begin() + static_cast<long>(at) + 1, std::move(stage));
   for (size_t i = at + 2; i < graph->stages.size(); ++i)
@@ -340,7 +342,7 @@ StageGraph split_reduction(const StageGraph& graph, StageId stage, int64_t parts
   const size_t at = stage.index();
   Stage partial = result.stages[at];
   HEDDLE_CHECK(!partial.red.empty() && partial.red[0].extent % parts == 0);
-  // Digit r becomes (p, r'); p moves in front of the out digits.
+  // Digit r becomes (p, r'); p becomes the first out digit.
   size_t out_count = partial.out.size();
   int64_t rest = partial.red[0].extent / parts;
   std::vector<Expr> with;

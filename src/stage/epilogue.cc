@@ -24,7 +24,7 @@ bool invert(const Expr& x, const Stage& reader, int64_t extent, const Expr& valu
     if (factor != next || digit >= static_cast<int>(reader.out.size())) return false;
     int64_t n = reader.out[digit].extent;
     const Expr found = mod(floor_div(value, factor, box), n, box);
-    // Read twice, at two places: no tile has both.
+    // Read at two different positions: no tile has both.
     if ((*known)[digit] && !((*digits)[digit] == found)) return false;
     (*digits)[digit] = found;
     (*known)[digit] = true;
@@ -40,7 +40,7 @@ Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& jo
   const Stage& from = graph.stage(joined[0]);
   const std::vector<int64_t> box = from.out_extents();
   digits->assign(graph.stages.size(), {});
-  std::vector<bool> on_tile(graph.stages.size(), false);  // what else is read lies in memory
+  std::vector<bool> on_tile(graph.stages.size(), false);  // other values are read from memory
   on_tile[joined[0].index()] = true;
   (*digits)[joined[0].index()] = index::identity(box).results;
   for (size_t j = 1; j < joined.size(); ++j) {

@@ -23,7 +23,7 @@ double points(int64_t at, int64_t extent, int64_t end, std::span<const Loop> loo
     reach += one.factor * (one.trips - 1);
     rounds *= static_cast<double>(one.trips);
   }
-  // Rounds that stay inside as a whole, and those that are cut.
+  // Iterations that are inside as a whole, then the ones that are cut off.
   const int64_t room = end - at - reach;
   const int64_t whole = room < 0 ? 0 : std::min(loop.trips, room / loop.factor + 1);
   double sum = static_cast<double>(whole) * rounds * static_cast<double>(extent);
@@ -32,8 +32,8 @@ double points(int64_t at, int64_t extent, int64_t end, std::span<const Loop> loo
   return sum;
 }
 
-// The loops that move the interval; nothing where they do so in another way than by a positive
-// factor each.
+// The loops that move the interval. `plain`: each does so by a positive factor, and nothing else
+// moves it.
 std::vector<Loop> loops_of(const index::Interval& interval, const std::vector<int>& loops,
                            const std::vector<int64_t>& trips, bool* plain) {
   std::vector<Loop> found;
@@ -54,7 +54,7 @@ std::vector<Loop> loops_of(const index::Interval& interval, const std::vector<in
 
 double evaluations(const index::Region& region, const std::vector<int64_t>& box,
                    const std::vector<int>& loops, const std::vector<int64_t>& trips) {
-  std::vector<int> left = loops;  // that no digit before was moved by
+  std::vector<int> left = loops;  // that moved no earlier digit
   double count = 1;
   for (size_t d = 0; d < region.size(); ++d) {
     bool plain = false;

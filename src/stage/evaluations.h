@@ -1,4 +1,4 @@
-// How many points of a stage are computed in all rounds of the loops around it.
+// The number of points of a stage that are computed in all iterations of the loops around it.
 #pragma once
 
 #include <cstdint>

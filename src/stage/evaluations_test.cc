@@ -30,7 +30,7 @@ TEST(Evaluations, WindowsOverlap) {
 }
 
 TEST(Evaluations, ByAllPoints) {
-  // Each digit is moved by loops of its own; the others repeat it.
+  // Each digit is moved by different loops; the other loops repeat it.
   for (const int64_t end : {1, 5, 20, 29, 34, 35, 60})
     for (const int64_t factor : {1, 2, 5, 8}) {
       double expected = 0;

@@ -16,7 +16,7 @@ const tensor::Shape& first_leaf(const tensor::Shape& shape) {
   return shape.is_tuple() ? shape.elements().at(0) : shape;
 }
 
-// The neutral element of a sum or product; none where the initial value will do, which takes part
+// The neutral element of a sum or product; none if the initial value will do, which takes part
 // anyway (can_stage refuses windows over padding with any other combine).
 std::optional<tensor::Literal> window_padding(const Instr& instr) {
   const Instr* root = instr.called().at(0)->root();
@@ -75,7 +75,7 @@ class Filler {
     return builder_.decision;
   }
 
-  // Operand `number` of a concatenation, `start` elements from its beginning.
+  // Operand `number` of a concatenation, which begins at `start` in the joined dimension.
   Decision fill_part(const Instr* joined, size_t number, int64_t start) {
     const Instr* part = joined->operand(number);
     stage_.name = fmt::format("{}.part{}", joined->name(), number);
@@ -89,7 +89,7 @@ class Filler {
     return builder_.decision;
   }
 
-  // The elements of the box alone.
+  // Only the elements that the update writes.
   Decision fill_box(const Instr* update) {
     const Instr* box = update->operand(1);
     stage_.name = update->name();
@@ -102,7 +102,7 @@ class Filler {
   }
 
  private:
-  // `first`: the first dimension has a digit whatever its extent.
+  // `first`: the first dimension gets a digit whatever its extent.
   void add_out_digits(const tensor::Shape& shape, bool first = false) {
     for (int64_t i = 0; i < shape.rank(); ++i) {
       if (shape.dim(i) == 1 && !(first && i == 0)) {
@@ -141,7 +141,7 @@ class Filler {
     stage_.combine = instr->called().at(0);
   }
 
-  // The list's place is no digit of the element that goes into it.
+  // The position in the list is not a digit of the elements that are compared.
   void top_k(const Instr* instr) {
     stage_.kind = hlo::StageKind::reduce;
     Coordinates at = position_;
@@ -169,14 +169,16 @@ class Filler {
     return floor_div(x, dim.lhs_dilate, box);
   }
 
-  // Where a window leaves the input: the neutral start for a reduce-window, zero for a convolution.
+  // The operand's value, or `outside` where the window leaves the input: a neutral value for a
+  // reduce-window, zero for a convolution.
   int guarded_value(const Instr* operand, const Coordinates& at, const std::vector<Guard>& guards,
                     int outside) {
     const int inside = builder_.value(operand, at, guards);
     return builder_.guarded(guards, inside, outside, operand->shape().type());
   }
 
-  // A row scatter (row_scatter.h): its last one may lie where the table of the first one does.
+  // A row scatter (row_scatter.h). The last of several may be stored in place, over the first one's
+  // table.
   Decision scatter(const Instr* instr) {
     const Instr *table = instr->operand(0), *indices = instr->operand(1);
     const Instr* updates = instr->operand(2);
@@ -206,8 +208,8 @@ class Filler {
     return hlo::is_in_place(*scatter);
   }
 
-  // The one dimension along which the window is over all that stands up to an element, or from it
-  // on, under an operator whose operands may change places; -1: it is another window.
+  // The one dimension along which the window covers all elements up to the current one, or from it
+  // on, under a commutative operator; -1: it is another kind of window.
   int64_t find_scan(const Instr* instr) {
     if (!scans_ || !hlo::combiner_of(*instr->called().at(0))) return -1;
     const auto& dims = instr->attrs_as<hlo::WindowAttrs>().window.dims;
@@ -246,7 +248,7 @@ class Filler {
       at.push_back(window_coordinate(position_[i], window.dims[i],
                                      instr->operand(0)->shape().dim(i), i, &guards));
     int init = init_node(instr->operand(1));
-    // Padding does not take part: what the combine does not notice stands there.
+    // Padding does not take part: it has a value that the combine ignores.
     std::optional<tensor::Literal> value = window_padding(*instr);
     int outside = value ? builder_.constant(*value) : init;
     stage_.values.push_back(
@@ -256,7 +258,7 @@ class Filler {
   }
 
   void product(int a, int b, const Instr* instr) {
-    // The product's own type: both sides are converted to the result's type first.
+    // Both operands are converted to the result's type first.
     Type type = instr->shape().type();
     auto converted = [&](int node) {
       if (stage_.nodes[node].type == type) return node;

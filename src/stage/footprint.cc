@@ -45,18 +45,18 @@ class Inference {
           std::vector<int> path;
           visit(node, static_cast<int>(phase), &path);
         }
-    // Readers stand behind what they read: the last stage first.
+    // Readers follow their producers: the last stage first.
     for (size_t i = graph_.stages.size(); i-- > 0 && placement_.decision;) infer(i);
     if (placement_.decision) choose_spaces();
     return std::move(placement_);
   }
 
  private:
-  // What does not change while needs are inferred.
+  // Facts that do not change while needs are inferred.
   struct Known {
     std::vector<int64_t> extents, out_extents;
-    std::vector<std::pair<size_t, const Load*>> reads;  // by whom, readers in order
-    std::vector<std::pair<int, const Drive*>> drives;   // by which loops
+    std::vector<std::pair<size_t, const Load*>> reads;  // readers and their loads, in order
+    std::vector<std::pair<int, const Drive*>> drives;   // loops and their drives
   };
 
   void visit(int number, int phase, std::vector<int>* path) {
@@ -88,7 +88,7 @@ class Inference {
                        [](const Value& value) { return value.output >= 0; });
   }
 
-  // The part of a digit that the loops around the stage drive.
+  // The part of a digit that the loops around the stage drive. Returns whether any drives it.
   bool driven(size_t stage, int digit, int64_t extent, Interval* interval) const {
     bool any = false;
     *interval = {Expr(0), extent};
@@ -111,7 +111,7 @@ class Inference {
                        [&](const auto& drive) { return is_inside(stage, drive.first); });
   }
 
-  // What the stage iterates over, out digits then red ones.
+  // The region that the stage iterates over, out digits then red ones.
   Region iterated(size_t number) const {
     const Stage& stage = graph_.stages[number];
     Region region = placement_.stages[number].need;
@@ -151,7 +151,7 @@ class Inference {
       placement_.decision = Decision::no("missing", "nothing reads {}", stage.name);
       return;
     }
-    // Every element of a scan wants those before it.
+    // Every element of a scan needs all elements before it.
     if (stage.scan >= 0)
       need[static_cast<size_t>(stage.scan)] = {Expr(0), box[static_cast<size_t>(stage.scan)]};
     placed.need = need;
@@ -184,8 +184,9 @@ class Inference {
     Region region = index::image(map, iterated(reader), placement_.extents,
                                  known_[number].out_extents, &placed.widened);
     const Row& row = std::get<Row>(schedule_.nodes[placed.row]);
-    // Through memory: all of it is there. On a template's tile: element for element, whatever the
-    // map's digits (invert_epilogue); in loops that drive other stages, what these need of it.
+    // Through memory, the whole driven part is there. On a template's tile, elements correspond one
+    // to one whatever the map's digits (invert_epilogue); inside loops that drive other stages, the
+    // part that these need.
     const bool on_tile = other.row == placed.row && row.is_tile();
     if (other.phase != placed.phase || (on_tile && (placed.path.empty() || is_driven(number)))) {
       Region part(stage.out.size());
@@ -206,8 +207,8 @@ class Inference {
     return region;
   }
 
-  // The reader stands behind loops of the stage: fine where these are serial and fill all that is
-  // read. What a step computes is its own part.
+  // The reader comes after loops of the stage: legal if these are serial and fill all that is read.
+  // One step computes its driven part.
   Region fill(size_t number, size_t reader, size_t home, const Region& region) {
     const Stage& stage = graph_.stages[number];
     Placed& placed = placement_.stages[number];
@@ -265,8 +266,8 @@ class Inference {
                                          placement_.scratch_bytes, most_scratch_);
   }
 
-  // A value is alive from what computes it to what reads it last, in each iteration of the loops
-  // that are around both.
+  // A value is live from its computation to its last read, in each iteration of the loops around
+  // both.
   int64_t lay_out() const {
     std::vector<arena::Block> blocks;
     for (size_t i = 0; i < graph_.stages.size(); ++i) {
@@ -294,7 +295,7 @@ class Inference {
     return static_cast<size_t>(end - one.path.begin());
   }
 
-  // The steps of what holds the stage inside its outermost `loops` loops.
+  // The first and last step of the node that contains the stage inside its outermost `loops` loops.
   std::pair<int64_t, int64_t> span_below(const Placed& placed, size_t loops) const {
     return spans_[static_cast<size_t>(loops < placed.path.size() ? placed.path[loops]
                                                                  : placed.row)];
@@ -321,11 +322,12 @@ class Inference {
   const StageGraph& graph_;
   const Schedule& schedule_;
   const int64_t most_scratch_;
-  // A GPU's subgroups keep their scratch apart, and what does not fit there cannot run at all.
+  // False on a GPU: its subgroups have separate scratch, and a kernel that does not fit cannot run
+  // at all.
   const bool shares_;
   std::vector<Known> known_;  // by stage
   Placement placement_;
-  std::unordered_map<int, size_t> order_;           // of rows, as they run
+  std::unordered_map<int, size_t> order_;           // of rows, in the order of execution
   std::vector<std::pair<int64_t, int64_t>> spans_;  // by node: its first and last step
   int64_t steps_ = 0;
 };
@@ -341,8 +343,8 @@ Placement place_values(const StageGraph& graph, const Schedule& schedule,
 
 namespace {
 
-// All that is needed of it is what is read at one place: its loops begin where the reader's do, a
-// constant further on. What is stored, or read at several places, has loops of its own.
+// Whether the stage is not stored and all its reads have the same coordinates: then its loops begin
+// where the reader's do, shifted by a constant.
 bool follows_one_reader(const StageGraph& graph, StageId stage) {
   for (const Value& value : graph.stage(stage).values)
     if (value.output >= 0) return false;
@@ -364,7 +366,7 @@ bool reads_current_point(const StageGraph& graph, const Row& row, size_t reader,
   const Stage& to = graph.stage(row.joined[reader]);
   std::vector<std::pair<int, int>> same;  // digit of `to`, digit of `from`
   for (const Own& own : row.own) {
-    if (own.digits[reader] < 0) continue;  // it stands behind that loop
+    if (own.digits[reader] < 0) continue;  // it comes after that loop
     if (own.digits[stage] >= static_cast<int>(from.out.size())) return false;
     same.emplace_back(own.digits[reader], own.digits[stage]);
   }
@@ -377,7 +379,7 @@ bool reads_current_point(const StageGraph& graph, const Row& row, size_t reader,
       for (const auto& [other, unused] : same)
         if (other != to_digit && x.uses(other)) return false;
     }
-    // Digits of `from` without an own loop must not depend on own loops of `to`.
+    // Digits of `from` without a loop of the row must not depend on such loops of `to`.
     for (size_t d = 0; d < load.coordinates.size(); ++d) {
       bool owned = std::any_of(same.begin(), same.end(),
                                [&](auto& pair) { return pair.second == static_cast<int>(d); });

@@ -13,7 +13,7 @@
 
 namespace heddle::stage {
 
-// What follows for one stage. Offsets are in loop variables: variable i is node i of the schedule
+// The result for one stage. Offsets are in loop variables: variable i is node i of the schedule
 // (rows have extent 1).
 struct Placed {
   int phase = 0;
@@ -21,10 +21,10 @@ struct Placed {
   int row = -1;              // node number
   index::Region need;        // per out digit, at its place
   Space space = Space::reg;  // of the value, for readers in this kernel
-  double recompute = 1;      // ρ: evaluations over the stage's own volume
-  int64_t bytes = 0;         // of the value at its home (scratch: what is reserved)
-  // Steps of the innermost serial loops that fill the value: it is read behind them, and its home
-  // is outside of them. 1: its home is its place.
+  double recompute = 1;      // ρ: evaluations divided by the stage's volume
+  int64_t bytes = 0;         // of the value at its home (scratch: the reserved size)
+  // Trips of the innermost serial loops that fill the value: it is read after them, and its home is
+  // outside of them. 1: its home is its step.
   int64_t filled = 1;
   std::vector<std::string> widened;  // digits that did not line up
 };
@@ -32,22 +32,22 @@ struct Placed {
 struct Placement {
   std::vector<Placed> stages;    // by StageId
   std::vector<int64_t> extents;  // of loop variables
-  // Of a task. On a CPU, values that are not alive together share bytes (lower's share_scratch).
+  // Per task. On a CPU, values with disjoint live ranges share bytes (lower's share_scratch).
   int64_t scratch_bytes = 0;
   Decision decision = Decision::yes();
 };
 
-// What fits into the scratch of one task: half of the second cache.
+// The scratch available to one task: half of the second cache.
 int64_t scratch_limit(const target::Target& target);
 
 // Codes: `other-block` (a reader in another task of the same phase), `runtime-index`, `space-full`,
-// `not-joined`, `order` (a reader stands before what it reads), `missing` (a stage that is read has
-// no place).
+// `not-joined`, `order` (a reader precedes its producer), `missing` (a stage has no place, or no
+// reader).
 Placement place_values(const StageGraph& graph, const Schedule& schedule,
                        const target::Target& target);
 
 // True if `reader` reads `stage` (a joined row's earlier member) only at the current iteration of
-// the row's own loops, and none of those drives a reduction digit of `stage`.
+// the row's loops, and none of these drives a reduction digit of `stage`.
 bool reads_current_point(const StageGraph& graph, const Row& row, size_t reader, size_t stage);
 
 // Text for explain: every stage with its place, need, ρ, space and bytes.

@@ -6,15 +6,15 @@ namespace heddle::stage {
 
 namespace {
 
-// Rows of the tile at `start` that are inside for each element of the window; neighbours with the
-// same rows are one segment.
+// The rows of the tile at `start` that are inside for each element of the window; adjacent elements
+// with the same rows are one segment.
 std::vector<Segment> segments_at(int64_t start, int64_t rows, const Window* window,
                                  int64_t k_extent) {
   auto inside = [&](int64_t row, int64_t k) {
     int64_t at = window->stride * (start + row) + window->dilation * k + window->offset;
     return at >= 0 && at < window->span;
   };
-  // Positions are linear: the corners say it for all.
+  // Positions are linear: it is enough to check the corners.
   if (!window || (inside(0, 0) && inside(rows - 1, 0) && inside(0, k_extent - 1) &&
                   inside(rows - 1, k_extent - 1)))
     return {{0, k_extent, 0, rows}};
@@ -38,8 +38,8 @@ bool is_inside(const Run& run, int64_t k_extent) {
   return run.segments == std::vector<Segment>{{0, k_extent, 0, run.rows}};
 }
 
-// Tiles over `rows` rows from `start` on, balanced or `whole`; equal neighbours inside become one
-// run.
+// Tiles over `rows` rows from `start` on, balanced or `whole`; equal adjacent interior tiles become
+// one run.
 void add_tiles(int64_t start, int64_t rows, int64_t tile, const Window* window, int64_t k_extent,
                bool whole, std::vector<Run>* runs) {
   if (rows == 0) return;
@@ -70,7 +70,7 @@ std::vector<AxisPart> plan_axis(int64_t extent, int64_t tile, int64_t block, con
     parts.push_back(part_of(std::move(all)));
     return parts;
   }
-  // What no tile at an edge covers is cut into blocks.
+  // Rows outside the tiles at an edge are cut into blocks.
   int64_t begin = 0, end = extent;
   if (window) {
     add_tiles(0, extent, tile, window, k_extent, whole, &all);
@@ -117,7 +117,8 @@ std::vector<AxisPart> row_parts(const Gemm& gemm, const GemmShape& shape, const 
 }
 
 std::vector<AxisPart> line_parts(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
-  if (gemm.my > 1) return parts_of(shape.y, shape.y_extent, gemm.my, gemm.y_block, shape, stage, false);
+  if (gemm.my > 1)
+    return parts_of(shape.y, shape.y_extent, gemm.my, gemm.y_block, shape, stage, false);
   return plan_axis(shape.y_extent, 1, gemm.y_block, nullptr, 1);
 }
 

@@ -1,5 +1,6 @@
-// What a kernel computes: instructions of a computation, whether they are a fusion yet or not. A
-// scalar constant that they read is theirs, listed or not; all else that they read is an input.
+// The members of a kernel: instructions of a computation, whether or not they are a fusion yet.
+// Scalar constants that they read are members too, listed or not; other values that they read are
+// inputs.
 #pragma once
 
 #include <string>
@@ -10,14 +11,14 @@
 
 namespace heddle::stage {
 
-// Points into the computation, which outlives it and what is made of it.
+// Points into the computation, which must outlive it and everything made from it.
 class Members {
  public:
-  // `instrs`: operands before readers; `inputs`: by number, some of them unread perhaps; `outputs`:
-  // of these two, by number.
+  // `instrs`: operands before readers; `inputs`: by number, possibly unread; `outputs`:
+  // instructions of these two, by number.
   Members(std::string name, std::vector<const hlo::Instr*> inputs,
           std::vector<const hlo::Instr*> instrs, std::vector<const hlo::Instr*> outputs);
-  // Those of a fusion: its parameters are the inputs, the leaves of its root the outputs.
+  // The members of a fusion: its parameters are the inputs, the leaves of its root the outputs.
   Members(const hlo::Computation& fusion);  // NOLINT: a fusion is its members
 
   const std::string& name() const { return name_; }
@@ -28,7 +29,7 @@ class Members {
   int input_number(const hlo::Instr* instr) const;  // -1: no input
   bool is_input(const hlo::Instr* instr) const { return input_number(instr) >= 0; }
   bool is_output(const hlo::Instr* instr) const;
-  // Each member that reads it, once, in order; being an output is no reader.
+  // The members that read `instr`, each once, in order; being an output does not count as a read.
   const std::vector<const hlo::Instr*>& readers(const hlo::Instr* instr) const;
 
  private:

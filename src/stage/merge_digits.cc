@@ -1,4 +1,4 @@
-// Merging digits that are neighbours wherever they occur: the sums over n, h and w of an image with
+// Merges digits that are adjacent wherever they occur: the sums over n, h and w of an image with
 // the channels last are sums over one digit (stages.md §7, flattening).
 #include <algorithm>
 #include <map>
@@ -42,7 +42,8 @@ class Merger {
     return digit + 1 < all && digit + 1 != out;
   }
 
-  // Everywhere that the pair's digits are read or reader, through the graph. No: they part.
+  // Collects the stages that have the pair's digits, through readers and producers. False: the pair
+  // cannot be merged in all of them.
   bool follow(Place first, std::map<size_t, int>* where) const {
     std::vector<Place> work{first};
     const int64_t inner = extent(first.first, first.second + 1);
@@ -59,7 +60,7 @@ class Merger {
         return false;
       for (const Load& load : graph_.stages[stage].loads)
         if (load.source.input < 0 && !follow_load(load, digit, &work)) return false;
-      // Nobody reads a reduced digit.
+      // Readers do not see a reduced digit.
       const bool is_out = digit < static_cast<int>(graph_.stages[stage].out.size());
       for (size_t r = 0; is_out && r < graph_.stages.size(); ++r)
         for (const Load& load : graph_.stages[r].loads)
@@ -74,7 +75,7 @@ class Merger {
     return graph_.stages[stage].extents()[static_cast<size_t>(digit)];
   }
 
-  // What a stage reads with the pair: with both, side by side, or with neither.
+  // A load must use both digits of the pair, adjacent, or neither.
   static bool follow_load(const Load& load, int digit, std::vector<Place>* work) {
     for (size_t j = 0; j < load.coordinates.size(); ++j) {
       const Expr& x = load.coordinates[j];
@@ -98,10 +99,10 @@ class Merger {
     return true;
   }
 
-  // All accesses of the stage count the pair as one digit.
+  // Whether all accesses of the stage use the pair as one digit.
   bool allows(size_t number, int digit) const {
     const Stage& stage = graph_.stages[number];
-    if (stage.scatter >= 0 && digit == 0) return false;  // rows are found by themselves
+    if (stage.scatter >= 0 && digit == 0) return false;  // the digit of rows stays separate
     const int64_t inner = extent(number, digit + 1);
     auto merged = [&](const Expr& x) {
       const int64_t low = x.factor_of(digit + 1), high = x.factor_of(digit);
@@ -129,7 +130,7 @@ class Merger {
     const auto at = static_cast<size_t>(digit < out ? digit : digit - out);
     list[at].extent *= inner;
     list.erase(list.begin() + static_cast<int64_t>(at) + 1);
-    // The merged digit counts by the inner one's factor.
+    // The merged digit has the inner one's factor.
     std::vector<Expr> with;
     for (int d = 0; d < count; ++d)
       with.push_back(d == digit ? Expr(0) : Expr::digit(d > digit ? d - 1 : d));
@@ -137,7 +138,7 @@ class Merger {
     auto moved = [&](Expr& x) { x = substitute(x, with, box); };
     for (Load& load : stage.loads) {
       for (Expr& x : load.coordinates) {
-        // Of a stage: the pair's coordinates become one when that stage is merged.
+        // In a load of a stage, the pair's coordinates become one when that stage is merged.
         if (load.source.input < 0 && x == Expr::digit(digit)) continue;
         moved(x);
       }
@@ -149,7 +150,7 @@ class Merger {
     }
     moved(stage.position);
     if (digit >= out) return;
-    // Its readers name the merged digit once.
+    // Readers have one coordinate for the merged digit.
     for (Stage& reader : graph_.stages)
       for (Load& load : reader.loads)
         if (load.source.input < 0 && load.source.stage.index() == number)

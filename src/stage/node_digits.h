@@ -1,5 +1,5 @@
-// Which digits of a stage its body nodes depend on: places that are known in a run only (the row
-// of a gather) move with these, although no index expression says so.
+// The digits of a stage that its body nodes depend on: run-time indices (the row of a gather) move
+// with these digits, although no index expression says so.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace heddle::stage {
 using NodeDigits = std::vector<std::vector<bool>>;
 NodeDigits node_digits(const Stage& stage);
 
-// The expression has a part that is known in a run only and depends on the digit.
+// Whether the expression has a run-time part that depends on the digit.
 bool moves_unseen(const index::Expr& x, int digit, const NodeDigits& nodes);
 
 }  // namespace heddle::stage

@@ -24,7 +24,7 @@ void substitute_in(Stage* stage, const std::vector<Expr>& with) {
   }
 }
 
-// A value between, from the neutral element on.
+// Turns the value into a partial result that starts from the neutral element.
 void start_at(Stage* stage, Type type, uint64_t neutral) {
   Value& value = stage->values[0];
   Node start;
@@ -38,7 +38,7 @@ void start_at(Stage* stage, Type type, uint64_t neutral) {
       index::linearize(index::identity(stage->out_extents()).results, stage->out_extents());
 }
 
-// Behind the end of the dimension stands the neutral element.
+// Elements past the end of the dimension are neutral.
 void guard(Stage* stage, const index::Guard& inside, Type type) {
   Value& value = stage->values[0];
   auto add = [&](Node node) {
@@ -69,7 +69,6 @@ void guard(Stage* stage, const index::Guard& inside, Type type) {
 
 }  // namespace
 
-// The element that a combine of one operator does not notice, in `type`.
 std::optional<uint64_t> neutral_bits(const Stage& stage, Type type) {
   const hlo::Instr* root = stage.combine->root();
   if (root->operands().size() != 2 || root->operand(0) == root->operand(1)) return std::nullopt;

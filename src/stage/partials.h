@@ -1,4 +1,5 @@
-// Private to schedule: a reduction as several stages, which a cut graph (phases.h) is made of.
+// Private to stage and schedule: splits a reduction into several stages, for a cut graph
+// (phases.h).
 #pragma once
 
 #include <optional>
@@ -13,18 +14,20 @@ struct Strips {
   bool is_ragged() const { return parts * strip != extent; }
 };
 
-// The element that a combine of one operator does not notice, in `type`; none: another combine.
+// The neutral element of a combine of one operator, in `type`; none: another combine.
 std::optional<uint64_t> neutral_bits(const Stage& stage, Type type);
-// What partial results have: f32 for f16 and bf16.
+// The type of partial results: f32 for f16 and bf16.
 Type partial_type(Type type);
-// The reduction of one strip: out digit 0 is the strip, its own rest stands where `digit` stood.
+// The reduction of one strip: out digit 0 is the strip, and the position within it takes the place
+// of `digit`.
 Stage partial_sum(Stage stage, int digit, const Strips& strips, Type type, uint64_t neutral);
-// All but reduced digit `digit` is reduced: one value for each of its elements, out digit 0.
+// Reduces all red digits except `digit`, which becomes out digit 0.
 Stage row_sum(Stage stage, int digit, Type type, uint64_t neutral);
-// Puts parts together: `rest` is the digit that is left to reduce. Its one load has no source yet.
+// Combines partial results: `rest` is the digit that is left to reduce. Its one load has no source
+// yet.
 Stage combining(const Stage& stage, Type type, const Digit& rest);
 
-// A reduce of one value whose start is the neutral element of its operator.
+// Whether it is a reduce of one value that starts from the neutral element of its operator.
 bool starts_neutral(const Stage& stage);
 
 }  // namespace heddle::stage

@@ -35,7 +35,7 @@ bool is_index_map(const Instr* value) {
 bool is_stored_by_parts(const Instr& instr, const Members* members) {
   if (!instr.is(Opcode::concatenate) || instr.operands().size() < kFewestParts) return false;
   const tensor::Shape& shape = instr.shape();
-  int64_t inside = 1;  // elements behind the dimension that is joined
+  int64_t inside = 1;  // elements per index of the joined dimension
   for (int64_t d = instr.dimensions()[0] + 1; d < shape.rank(); ++d) inside *= shape.dim(d);
   if (inside <= 1) return false;
   const auto is_made = [&](const Instr* part) { return members && members->is_input(part); };

@@ -1,4 +1,4 @@
-// A concatenation of many arrays as several stages: one a part, which stores it where it belongs.
+// A concatenation of many arrays as several stages: one per part, which stores it in its place.
 #pragma once
 
 #include "hlo/module.h"
@@ -6,10 +6,10 @@
 
 namespace heddle::stage {
 
-// Elsewhere a concatenation is an expression that asks of every element which part it is of; with
-// many parts, and lanes that run inside one of them, the asking would be all of the work. No where
-// a part is cheaper read through its index map than made first (a slice, a broadcast, ...). With
-// `members`, what they read is made already, whatever made it.
+// Otherwise a concatenation is an expression that selects the part for every element; with many
+// parts, and lanes inside one of them, the selection would be all of the work. False if a part is
+// cheaper to read through its index map than to compute first (a slice, a broadcast, ...). With
+// `members`, their inputs count as computed, whatever produced them.
 bool is_stored_by_parts(const hlo::Instr& instr, const Members* members = nullptr);
 
 }  // namespace heddle::stage

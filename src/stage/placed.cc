@@ -6,7 +6,7 @@ namespace heddle::stage {
 
 namespace {
 
-// The row that stands first, of a fusion that could be placed.
+// The first node of a placed fusion, if it is a row; null: it is not, or was refused.
 const Row* first_row(const PlacedFusion& placed) {
   return placed.decision ? std::get_if<Row>(&placed.schedule.nodes.at(0)) : nullptr;
 }

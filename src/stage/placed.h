@@ -1,4 +1,4 @@
-// PlacedFusion: a stage graph with its schedule and where its values live, as place() answers.
+// PlacedFusion: a stage graph with its schedule and where its values live, the result of place().
 #pragma once
 
 #include <string_view>
@@ -16,28 +16,28 @@ struct PlacedFusion {
   Schedule schedule;
   Placement placement;
   Decision decision = Decision::yes();
-  std::string_view strategy;  // that made it (schedule/strategies.def)
-  // What several rows are together, where they are matched as a whole: a chain of products (the
-  // schedule's first nodes are its products), or a convolution with the pool behind it (the first
-  // node is the convolution, the second the pool).
+  std::string_view strategy;  // the one that made it (schedule/strategies.def)
+  // The form of several rows that are matched as a whole: a chain of products (the schedule's first
+  // nodes are its products), or a convolution and the pool after it (the first node is the
+  // convolution, the second the pool).
   std::variant<std::monostate, Chain, Pooled> form = {};
 
   const Chain* chain() const { return std::get_if<Chain>(&form); }
   const Pooled* pooled() const { return std::get_if<Pooled>(&form); }
 };
 
-// Of a digit of a stage (its out digits, then its red digits), in one task.
+// The extent of a stage's digit (its out digits, then its red digits) in one task.
 int64_t extent_in_task(const PlacedFusion& placed, StageId stage, int digit);
-// The stage is accumulated from one iteration to the next of a serial loop around its row: on CPUs
-// its accumulators lie in memory.
+// Whether the stage accumulates across the iterations of a serial loop around its row: on CPUs its
+// accumulators are then in memory.
 bool is_swept(const PlacedFusion& placed, size_t stage);
-// Placed, by the GEMM family.
+// Whether it was placed, by the GEMM family.
 bool is_gemm(const PlacedFusion& placed);
-// Several products in a row, or a product and rows (chain.h); is_gemm() too.
+// A chain of products, or a product and rows (chain.h); is_gemm() too.
 bool is_chain(const PlacedFusion& placed);
 // A convolution with its pool; is_gemm() too.
 bool is_pooled(const PlacedFusion& placed);
-// Placed, by any template family.
+// Whether it was placed, by any template family.
 bool is_template(const PlacedFusion& placed);
 
 }  // namespace heddle::stage

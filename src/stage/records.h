@@ -1,4 +1,4 @@
-// The records of tiles as text, as schedules and tuning have them.
+// The text form of tile records, used by schedules and tuning.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace heddle::stage {
 
 std::string to_string(const Gemm& gemm);
 std::string to_string(const Winograd& winograd);
-// Inverses of to_string(). Errors (user): what was found and what was wanted.
+// Inverses of to_string(). Errors (user) name the text found and the one expected.
 Result<Gemm> parse_gemm(std::string_view text);
 Result<Winograd> parse_winograd(std::string_view text);
 

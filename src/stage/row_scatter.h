@@ -1,13 +1,12 @@
-// Scatters of whole rows into a table, as gradients of embeddings are: stages of the kind
-// `scatter`.
+// Scatters of whole rows into a table, as in gradients of embeddings: stages of the kind `scatter`.
 #pragma once
 
 #include "hlo/module.h"
 
 namespace heddle::stage {
 
-// Rows of f32 are combined (added, multiplied, maximum, minimum) with rows of a table that an index
-// each names, or put over them.
+// Whether rows of f32 are combined (added, multiplied, maximum, minimum) with the rows of a table
+// that their indices select, or replace them.
 bool is_row_scatter(const hlo::Instr& instr);
 
 }  // namespace heddle::stage

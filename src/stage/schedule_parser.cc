@@ -28,7 +28,7 @@ class Parser {
     return schedule;
   }
 
-  // All of the text is one record.
+  // Parses a text that is one record.
   template <typename Record>
   Result<Record> parse_record(Record (Parser::*read)()) {
     Record result = (this->*read)();
@@ -225,7 +225,7 @@ class Parser {
       drive.by = by();
       if (!ok()) return result;
       int64_t extent = graph_.stage(drive.stage).extents()[drive.digit];
-      // A digit may be driven by several loops, of which this one has a part.
+      // A digit may be driven by several loops, each over a part of it.
       const int64_t trips = (extent + drive.by - 1) / drive.by;
       result.trips = result.drives.empty() ? trips : std::min(result.trips, trips);
       result.drives.push_back(drive);
@@ -261,7 +261,7 @@ class Parser {
       one.kind = kind;
       do {
         if (one.digits.size() >= row->joined.size()) return fail("one digit a stage");
-        if (!one.digits.empty() && accept("-")) {  // stands behind this loop
+        if (!one.digits.empty() && accept("-")) {  // comes after this loop
           one.digits.push_back(-1);
           continue;
         }

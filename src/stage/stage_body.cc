@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kMostRepeats = 3, kFewEvaluations = 32;
 
-// Guards that say whether `at` is inside of what it is a place of: no others can.
+// The guards that can decide whether `at` is in bounds: run-time ones, and ones that share a
+// variable with it.
 std::vector<Guard> that_matter(const std::vector<Guard>& guards, const Coordinates& at,
                                size_t variables) {
   std::vector<Guard> result;
@@ -104,7 +105,7 @@ int StageBuilder::guarded(const std::vector<Guard>& condition, int on_true, int 
 
 namespace {
 
-// Its element is an expression of elements of its operands.
+// Whether its element is an expression of its operands' elements.
 bool has_map_body(const Instr* instr) {
   const hlo::StageKind kind = opcode_info(instr->opcode()).stage;
   return kind == hlo::StageKind::map && has_trait(instr->opcode(), hlo::elementwise);
@@ -129,13 +130,14 @@ int StageBuilder::value(const Instr* instr, const Coordinates& at,
     leaf = part->places ? 1 : 0;
   }
   auto stage = stages_.find(root);
-  // What a run-time offset asks of a map is made at that place: nobody knows where it would lie.
+  // An element of a map at a run-time offset is computed by the reader: its region is unknown.
   const bool moves =
       std::any_of(at.begin(), at.end(), [](const Expr& x) { return x.uses_runtime(); });
   if (moves && root == instr && stage != stages_.end() && has_map_body(instr))
     stage = stages_.end();
   if (stage != stages_.end()) {
-    // Dimensions of extent 1 have no digit; split_digits() has not run yet: one digit a dimension.
+    // Dimensions of extent 1 have no digit; split_digits() has not run yet: one digit per
+    // dimension.
     Coordinates digits;
     const tensor::Shape& shape = instr->shape();
     for (int64_t i = 0; i < shape.rank(); ++i)
@@ -182,8 +184,8 @@ int StageBuilder::expand(const Instr* instr, const Coordinates& at,
 int StageBuilder::elementwise(const Instr* instr, const Coordinates& at,
                               const std::vector<Guard>& guards) {
   Decision possible = can_stage(*instr);
-  // An operator is written once for every place at which it is read: in a chain of shifted reads
-  // their number doubles with each step.
+  // An operator is duplicated for every position at which it is read: in a chain of shifted reads,
+  // the number of copies doubles with each step.
   if (possible && ++evaluations_ > kMostRepeats * members_.instrs().size() + kFewEvaluations)
     possible = Decision::no("repeated", "{} operators would be written out more than {} times each",
                             members_.instrs().size(), kMostRepeats);
@@ -197,14 +199,14 @@ int StageBuilder::elementwise(const Instr* instr, const Coordinates& at,
   node.opcode = instr->opcode();
   node.instr = instr;
   for (const Instr* operand : instr->operands()) {
-    // Scalars of clamp and select stand for every element.
+    // Scalar operands of clamp and select apply to every element.
     bool scalar = operand->shape().is_scalar() && !instr->shape().is_scalar();
     node.operands.push_back(value(operand, scalar ? Coordinates{} : at, guards));
   }
   return add(std::move(node));
 }
 
-// What stands at [i, j, c, f] is made of all points; the load is of the first, in its panel.
+// Element [i, j, c, f] is made from all points; the load reads the first one, in its panel.
 int StageBuilder::winograd_filter(const Instr* instr, const Coordinates& at,
                                   const std::vector<Guard>& guards) {
   if (Decision possible = can_stage(*instr); !possible) {
@@ -230,8 +232,8 @@ struct Roll {
   int64_t by;
 };
 
-// The parts of one array in another order that goes round: element i is element (i + by) mod n.
-// Not along the last dimension, where lanes run: they read two parts in two pieces.
+// A concatenation that rotates one array: element i is element (i + by) mod n. Not along the last
+// dimension, where the lanes are: they read two parts in two pieces.
 std::optional<Roll> rolled(const Instr& concatenate, const Members& members) {
   if (!concatenate.is(Opcode::concatenate)) return std::nullopt;
   const int64_t dimension = concatenate.dimensions()[0];
@@ -259,12 +261,12 @@ std::optional<Roll> rolled(const Instr& concatenate, const Members& members) {
 
 }  // namespace
 
-// An element of an operand, or of several that lie beside and over one another.
+// An element of an operand, or of several that are adjacent or overlap.
 int StageBuilder::moved(const Instr* instr, const Coordinates& at,
                         const std::vector<Guard>& guards) {
   const std::vector<int64_t> box = stage_.extents();
   if (const auto roll =
-          rolled(*instr, members_)) {  // one read in place of one a part and a selection
+          rolled(*instr, members_)) {  // one read instead of one per part and a selection
     const int64_t dimension = instr->dimensions()[0];
     Coordinates inner = at;
     inner[dimension] = mod(at[dimension] + Expr(roll->by), instr->shape().dim(dimension), box);
@@ -303,7 +305,7 @@ int StageBuilder::runtime_start(const Instr* indices, const Coordinates& at, int
   return add(std::move(clamp));
 }
 
-// Where a link's position stands, for the element at `at`.
+// The run-time position of a link, for the element at `at`.
 Expr StageBuilder::position(const Instr* instr, const hlo::DimLink& link, const Coordinates& at,
                             const std::vector<Guard>& guards) {
   const auto k = static_cast<size_t>(link.other);

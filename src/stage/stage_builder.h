@@ -1,4 +1,4 @@
-// Private to schedule: builds stages from the instructions of a fusion.
+// Private to stage and schedule: builds stages from the instructions of a fusion.
 #pragma once
 
 #include <map>
@@ -18,8 +18,8 @@ using index::Expr;
 using index::Guard;
 using Coordinates = std::vector<Expr>;
 
-// Instructions that get a stage of their own: reduces, dots, convolutions, outputs, and the cuts
-// between several readers (stages.md §1, §5).
+// Instructions that become stages: reduces, dots, convolutions, outputs, and the cuts between
+// several readers (stages.md §1, §5).
 std::unordered_set<const Instr*> choose_sub_roots(const Members& members,
                                                   Repeat repeat = Repeat::none);
 
@@ -32,12 +32,12 @@ class StageBuilder {
 
   // Node of `instr`'s element at `at`; `instr` itself is expanded even if it is a sub-root.
   int expand(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
-  // Node of `instr`'s element at `at`: a load where it is an input or another stage's value.
+  // Node of `instr`'s element at `at`: a load if it is an input or another stage's value.
   int value(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
   int add(Node node);
   int constant(const tensor::Literal& literal);
   int multiply(int a, int b, Type type);
-  // `on_true` where all of the condition holds.
+  // `on_true` where the whole condition holds, else `on_false`.
   int guarded(const std::vector<Guard>& condition, int on_true, int on_false, Type type);
   Decision decision = Decision::yes();
 
@@ -64,13 +64,14 @@ class StageBuilder {
   size_t evaluations_ = 0;  // of elementwise operators, in this stage
 };
 
-// Splits digits where a quotient or remainder by a divisor of the extent falls on them, until no
-// more can be split; readers' coordinates follow.
+// Splits digits of which an access takes a quotient or remainder by a divisor of the extent, until
+// no more can be split; readers' coordinates are adapted.
 void split_digits(StageGraph* graph);
-// Rows of products that a later one reads as digits of its own (a batch, rows of each): split, too.
+// Also splits rows of products that a later product reads as several digits (a batch, rows of
+// each).
 void split_rows(StageGraph* graph);
-// Rewrites every expression of a stage whose digits, already those it is to have, stand for `with`
-// of the old ones.
+// Rewrites every expression of a stage: old digit i becomes with[i], over the new digits, which the
+// stage has already.
 void substitute_stage(Stage* stage, const std::vector<Expr>& with);
 
 }  // namespace heddle::stage

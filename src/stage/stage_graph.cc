@@ -54,7 +54,7 @@ bool StageGraph::is_in_parts(int output) const {
 
 namespace {
 
-// Scalar arithmetic of inputs and constants.
+// Whether the value is scalar arithmetic on inputs and constants.
 bool is_scalar_code(const Instr* value, const Members& members) {
   if (!value->shape().is_scalar()) return false;
   if (members.is_input(value) || value->is(Opcode::constant)) return true;
@@ -65,7 +65,7 @@ bool is_scalar_code(const Instr* value, const Members& members) {
                      [&](const Instr* operand) { return is_scalar_code(operand, members); });
 }
 
-// The array is memory that the kernel changes and does not read.
+// The array must be memory that the kernel updates and does not read.
 Decision check_box(const Instr* update, const Members& members) {
   const Instr* array = update->operand(0);
   const bool is_output = members.is_output(update) && members.readers(update).empty();
@@ -157,14 +157,14 @@ class GraphBuilder {
 
   Stage* new_stage() { return &graph_.stages.emplace_back(); }
 
-  // Nothing but the caller reads it, once.
+  // Whether it is stored in parts: it is an output once, and no member reads it.
   bool is_in_parts(const Instr* instr) const {
     return forms_.parts && is_stored_by_parts(*instr, &members_) &&
            members_.readers(instr).empty() && std::ranges::count(members_.outputs(), instr) == 1;
   }
 
-  // Outputs that are inputs, or a value that another leaf already stores, need a stage that
-  // copies; everything else is a value of its own stage, or of those of its parts.
+  // Outputs that are inputs, or values that another leaf already stores, need a stage that copies;
+  // all others are values of their stage, or of the stages of their parts.
   Decision add_outputs() {
     for (const Instr* leaf : members_.outputs()) {
       const bool element = leaf->is(Opcode::get_tuple_element);

@@ -18,7 +18,7 @@ bool is_reduction(const Instr* instr) {
          kind == hlo::StageKind::conv || hlo::top_k_part(*instr);
 }
 
-// Moves data only: never worth a stage of its own between two readers.
+// Moves data only: never worth a separate stage between two readers.
 bool moves_data(const Instr* instr) {
   switch (instr->opcode()) {
     case Opcode::constant:
@@ -38,7 +38,7 @@ bool moves_data(const Instr* instr) {
   }
 }
 
-// What an element costs, roughly, when it is computed again: operators below it.
+// The rough cost of computing an element again: 2 for a plain operator.
 int inline_cost(const Instr* instr) {
   if (is_costly(instr->opcode())) return 16;
   if (instr->is(Opcode::convert)) return 1;
@@ -50,12 +50,13 @@ const Instr* producer(const Instr* instr, const Members& members) {
   return element ? instr->operand(0) : instr;
 }
 
-// Nothing stands before it.
+// Whether the value is an input or has no operands.
 bool is_source(const Instr* value, const Members& members) {
   return value->operands().empty() || members.is_input(value);
 }
 
-// Computed by a member, from more than scalars; a type of its own or padding does not count.
+// Whether a member computes the value, and it is not a scalar; conversions and padding alone do not
+// count.
 bool is_computed(const Instr* value, const Members& members) {
   while (!is_source(value, members) &&
          (moves_data(value) || value->is(Opcode::convert) || value->is(Opcode::pad)))
@@ -63,7 +64,8 @@ bool is_computed(const Instr* value, const Members& members) {
   return !is_source(value, members) && !value->shape().is_scalar();
 }
 
-// The factors of the products that a sum adds up, in sums and products of them.
+// Calls `found` for the factors of the products that a sum adds up, through nested sums and
+// products.
 void each_factor(const Instr* x, const Members& members, std::unordered_set<const Instr*>* seen,
                  const std::function<void(const Instr*)>& found) {
   constexpr size_t kMost = 100;
@@ -76,8 +78,8 @@ void each_factor(const Instr* x, const Members& members, std::unordered_set<cons
   }
 }
 
-// A sum of products is a product in front of which the same holds, where one of its sides is read
-// for many results.
+// A sum of products is treated like a product: a factor that is read for many results becomes a
+// stage.
 void add_factors(const Instr* sum, const Members& members,
                  std::unordered_set<const Instr*>* roots) {
   constexpr int64_t kMany = 64;
@@ -99,12 +101,12 @@ void add_factors(const Instr* sum, const Members& members,
   });
 }
 
-// In front of a product: what it reads is a value of its own, not computed for every column.
+// Makes the left operand of a product a stage, so that it is not computed for every column.
 void add_links(const Members& members, std::unordered_set<const Instr*>* roots) {
   auto is_product = [](const Instr* instr) {
     return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
   };
-  std::unordered_set<const Instr*> behind;  // a product
+  std::unordered_set<const Instr*> behind;  // products, and values that depend on one
   for (const Instr* instr : members.instrs()) {
     const auto& operands = instr->operands();
     const bool reads = std::any_of(operands.begin(), operands.end(),
@@ -119,7 +121,7 @@ void add_links(const Members& members, std::unordered_set<const Instr*>* roots) 
   }
 }
 
-// What a reduction's result goes into, over however many steps.
+// The instructions that depend on a reduction, directly or indirectly.
 std::unordered_set<const Instr*> behind_reductions(const Members& members) {
   std::unordered_set<const Instr*> behind;
   for (const Instr* instr : members.instrs())
@@ -140,12 +142,12 @@ std::unordered_set<const Instr*> choose_sub_roots(const Members& members, Repeat
     if (is_reduction(instr) || instr->is(Opcode::scatter)) roots.insert(instr);
   add_links(members, &roots);
 
-  // What an element costs with all that is below it, down to inputs and reductions.
+  // The cost of an element with all its producers, down to inputs and reductions.
   std::unordered_map<const Instr*, int> cost;
   for (const Instr* instr : members.instrs()) {
     int& sum = cost[instr];
     if (roots.count(instr)) continue;
-    // Below a broadcast stands what is computed once, if it is worth that.
+    // The operand of a broadcast is computed once, if that pays.
     if (instr->is(Opcode::broadcast) && instr->shape().elems() > instr->operand(0)->shape().elems())
       continue;
     sum = moves_data(instr) ? 0 : inline_cost(instr);
@@ -155,8 +157,8 @@ std::unordered_set<const Instr*> choose_sub_roots(const Members& members, Repeat
   std::unordered_set<const Instr*> behind;
   if (repeat == Repeat::all) behind = behind_reductions(members);
 
-  // Readers first: the set of stages into which an instruction would be inlined, and whether a
-  // broadcast on the way makes each evaluation count many times.
+  // Visits readers first: finds the stages into which an instruction would be inlined, and whether
+  // a broadcast on the way multiplies its evaluations.
   struct Reach {
     std::set<const Instr*> stages;
     bool broadcast = false;
@@ -166,7 +168,7 @@ std::unordered_set<const Instr*> choose_sub_roots(const Members& members, Repeat
     const Instr* instr = *it;
     Reach& mine = reach[instr];
     for (const Instr* user : members.readers(instr)) {
-      // Where a box begins is computed beside the stages.
+      // Start indices of in-place updates are computed outside the stages.
       if (hlo::is_in_place(*user) && instr != user->operand(1)) continue;
       if (roots.count(user)) {
         mine.stages.insert(user);
@@ -179,8 +181,8 @@ std::unordered_set<const Instr*> choose_sub_roots(const Members& members, Repeat
     }
     if (roots.count(instr) || moves_data(instr)) continue;
     bool shared = mine.stages.size() > 1;
-    // A value that is broadcast is computed once where that saves enough: always when it is
-    // expensive or depends on a reduction (one value a row), else it is cheaper to repeat.
+    // A broadcast value is computed once if that saves enough: always if it is expensive or depends
+    // on a reduction (one value per row), else it is cheaper to repeat.
     bool hangs_on_reduction =
         std::any_of(instr->operands().begin(), instr->operands().end(), [&](const Instr* operand) {
           const Instr* made = producer(operand, members);

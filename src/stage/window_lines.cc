@@ -6,7 +6,7 @@ namespace heddle::stage {
 
 namespace {
 
-// False: a window that runs backwards, or pads without taps.
+// False: a window that runs backwards, or has padding without taps.
 bool read_axis(int out, const GemmShape& shape, const Stage& stage, WindowLines::Axis* axis) {
   if (out < 0) return true;
   const index::Expr& a = stage.loads[static_cast<size_t>(shape.a_load)].coordinates[0];

@@ -1,5 +1,5 @@
-// Windows along an image (windows.h), and a pool behind a convolution (pooled.h), as they were
-// matched, by value.
+// The matched forms of windows along an image (windows.h), and of a pool after a convolution
+// (pooled.h), as plain data.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +15,32 @@ namespace heddle::stage {
 struct WindowForm {
   int lane = -1;            // out digit of the lanes
   int column = -1;          // out digit of which several elements are held at once
-  int across = -1;          // reduced digit that is written out; -1: none
-  std::vector<int> inputs;  // reduced digits of a group's inputs, written out around `across`
+  int across = -1;          // reduced digit that is unrolled; -1: none
+  std::vector<int> inputs;  // reduced digits of a group's inputs, unrolled around `across`
   std::vector<int> rows;    // the other reduced digits: loops
   int64_t columns = 1;      // how many elements of `column` are held
-  // What a step of the sum does. Words: the last of `inputs` counts them.
+  // The instruction of a step of the sum. With words, the last of `inputs` counts them.
   const kernel::MmaDescriptor* mma = kernel::plain_mma();
-  // Steps along a reduced digit of so many elements.
+  // Steps along a reduced digit of `extent` elements.
   int64_t steps(int digit, int64_t extent) const {
     return !inputs.empty() && digit == inputs.back() ? extent / mma->k : extent;
   }
 };
 
-// A convolution and the pool behind it.
+// A convolution and the pool after it.
 struct Pooled {
   std::vector<StageId> joined;  // the convolution, then the maps of its epilogue
-  StageId value;                // of these, what the pool reads
+  StageId value;                // the one of these that the pool reads
   StageId pool;
-  std::vector<StageId> behind;    // maps of the pool's results, digit for digit
+  std::vector<StageId> behind;    // maps after the pool, digit for digit
   GemmShape shape;                // of the convolution
-  std::vector<int> value_digits;  // by the value's out digit: the convolution's digit that it is
+  std::vector<int> value_digits;  // by the value's out digit: the convolution's digit
   WindowForm form;                // of the pool: its lanes, its columns
   std::vector<int> batch;         // the pool's out digits that are neither lines, columns nor lanes
   int line = -1;                  // its out digit of lines
-  // Pooled line i sees the convolution's lines from i·stride + first on, `reach` of them.
+  // Pooled line i reads `reach` lines of the convolution, from i·stride + first on.
   int64_t stride = 1, first = 0, reach = 1;
-  // The convolution's result leaves too: every line is seen once, and read where it was stored.
+  // The convolution's result is an output too: every line is read once, from where it was stored.
   bool keeps = false;
   Decision decision = Decision::yes();
 };

@@ -1,5 +1,5 @@
-// The tile of Winograd's algorithm that a row of a schedule may be: its record, and the shape of
-// the convolution as it was matched, by value (winograd.h matches and chooses).
+// The tile of Winograd's algorithm that a row of a schedule may be: its record, and the matched
+// shape of the convolution, by value (winograd.h matches and chooses).
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct Winograd {
 struct WinogradShape {
   GemmShape roles;               // batch, y, m (along a line), n, loads
   int c = -1, ky = -1, kx = -1;  // reduced digits
-  int64_t panel = 0;             // features side by side in a transformed filter
+  int64_t panel = 0;             // adjacent features in a transformed filter
   int64_t images = 1, height = 1, width = 1, channels = 1, features = 1;
-  // Line y + a of the window is inside where 0 <= y + a + y_offset < y_span; along x likewise.
+  // Line y + a of the window is inside if 0 <= y + a + y_offset < y_span; along x likewise.
   int64_t y_offset = 0, y_span = 0, x_offset = 0, x_span = 0;
 };
 
