@@ -1,3 +1,13 @@
+// The executor: a loaded program (Executable) and the memory of one run of it (Context).
+//
+//   auto executable = Executable::load(std::move(program), device, host_functions);
+//   auto context = (*executable)->make_context();
+//   context->bind_input(0, x); context->bind_output(0, y); context->run();
+//
+// An Executable is immutable once its once section has run, and thread-safe; a Context is used by
+// one thread at a time; contexts of one executable run concurrently. A steady run allocates nothing
+// and takes no lock; only runs of a program with states wait for each other.
+//
 // Hidden ports (program/program.h) have memory of the executor: the caller does not bind them.
 #pragma once
 
