@@ -17,9 +17,9 @@
 
 namespace heddle::plan {
 
-// `input_names`, `output_names`: one per leaf of the entry's parameters and of its root; missing
-// ones are arg<n> and out<n> as in CLI.md. Instructions of the entry whose operands are all
-// constant and that `once` lists go to the once section.
+// Names of the ports, one per leaf of the entry's parameters and of its root; missing ones are
+// arg<n> and out<n> (CLI.md). `input_aliases`: other accepted names of inputs. Work that depends on
+// constants only goes to the once section.
 struct Names {
   std::vector<std::string> inputs, input_aliases, outputs;
 };
