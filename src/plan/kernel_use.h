@@ -18,8 +18,8 @@ struct KernelUse {
   std::vector<int64_t> workspace_bytes;
   // Output leaf i may overwrite operand in_place[i] if that dies here; -1: it may not.
   std::vector<int> in_place;
-  // Output leaf i stores only a part of operand in_place[i] and must use its memory. Missing
-  // entries: false.
+  // Output leaf i equals operand in_place[i] except for the part that is stored, so it must use its
+  // memory. Missing entries: false.
   std::vector<bool> in_part;
   std::vector<int64_t> dims;  // run-time dimensions of this launch
 };

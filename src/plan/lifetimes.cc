@@ -161,7 +161,7 @@ class LifetimeFinder {
     for (RegionId region = node.region; region != source.region && region.valid();
          region = flow_.region(region).parent)
       if (flow_.region(region).repeats) return false;
-    // Once results are stored side by side permanently: their memory is not shared.
+    // Results of the once section are stored side by side permanently: their memory is not shared.
     if (kinds_[to.index()] == BufferKind::once) return false;
     if (source.bytes != target.bytes || source.bytes == 0) return false;
     if (program::stored_bytes(node.operands[operand].shape) != source.bytes) return false;

@@ -3,9 +3,9 @@
 //
 //   Σ sa (a - za) · sb (b - zb)  =  sa sb ( Σ a·b  -  za Σ b  -  zb Σ a  +  K za zb )
 //
-// Σ b over constant weights is a constant. Sums are exact in s32, where the sum of floats rounded;
-// so results may differ from those by what that lost. Bytes of the other kind are moved by 128, and
-// their zero points with them. Where a convolution pads, the zero point stands for zero.
+// Σ b over constant weights is a constant. Sums are exact in s32, while sums of floats round, so
+// results may differ by that rounding. Bytes of the other signedness are shifted by 128, with their
+// zero points. If a convolution pads, the zero point represents zero.
 #include <algorithm>
 
 #include "opt/match.h"

@@ -6,9 +6,9 @@
 //   shows. Copies from the host read their bytes at once; copies to the host are complete after
 //   wait().
 // - Order: with an even seed nothing runs before wait() or is_done(), with an odd one some work
-//   runs at once now and then. The seed chooses the next stream among those that can go on: at
-//   random, or one is starved as long as another can run; the tasks of a launch run in two shuffled
-//   parts. Callbacks are made at the end of the device function that made them due.
+//   runs immediately. The seed chooses the next stream among those that can go on: at random, or
+//   one is starved as long as another can run; the tasks of a launch run in two shuffled parts.
+//   Callbacks are made at the end of the device function that made them due.
 // - Races: accesses carry vector clocks (by stream). Two accesses of overlapping bytes, at least
 //   one of them a write, that are not ordered are an error of wait(), whatever order they ran in.
 //   Launches without `accesses` are not checked.
