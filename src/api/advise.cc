@@ -1,5 +1,5 @@
-// Advice for a model: what compiler/advise.h predicts, with the options of a compilation, and what
-// activations cost on this machine, measured.
+// Advice for a model: the predictions of compiler/advise.h with the options of a compilation, and
+// the measured cost of activations on this machine.
 #include "compiler/advise.h"
 
 #include <time.h>
@@ -16,7 +16,7 @@
 namespace heddle::api {
 namespace {
 
-// The thread's own clock does not count what others do on a busy machine.
+// The thread's clock does not count time taken by others on a busy machine.
 double now_ns() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -63,7 +63,7 @@ Result<compiler::AdviceReport> advise(const Model& model, const CompileOptions& 
                       model.name());
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
   compiler::Measure measure;
-  // Elsewhere its kernels may run, but their times say nothing.
+  // On other targets or devices the measured times are meaningless.
   if (options.target == "host" && settings.device->is_host()) {
     Settings alone = settings;
     alone.threads = alone.compiler.compile_threads = 1;

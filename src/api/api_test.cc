@@ -50,7 +50,7 @@ ENTRY main {
   ROOT out = (f32[3,2], s32[3]) tuple(rows, mask)
 })";
 
-// Frees what it holds; fails the test on an error.
+// Frees its handles; fails the test on an error.
 class api : public testing::Test {
  protected:
   api() : folder_(fs::path(testing::TempDir()) / ("heddle_api_" + std::to_string(::getpid()))) {
@@ -63,7 +63,7 @@ class api : public testing::Test {
     fs::remove_all(folder_);
   }
 
-  // What goes wrong here would crash what follows.
+  // An error here would make later calls crash.
   static void ok(heddle_status* status) {
     const std::string message = heddle_status_message(status);
     heddle_status_free(status);
@@ -298,8 +298,7 @@ TEST_F(api, ContextsRunSideBySide) {
 }
 
 TEST_F(api, BytecodeIsReadFromMemory) {
-  std::ifstream file(HEDDLE_SOURCE_DIR
-                     "/tests/testdata/stablehlo/bytecode/sharded.1.0.0.mlir.bc",
+  std::ifstream file(HEDDLE_SOURCE_DIR "/tests/testdata/stablehlo/bytecode/sharded.1.0.0.mlir.bc",
                      std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   ASSERT_FALSE(bytes.empty());

@@ -13,7 +13,7 @@
 namespace heddle::api {
 namespace {
 
-// What a change of the level may do to results.
+// How a change of the level may affect results.
 const char* swap_class(const Model& model) {
   for (size_t i = 0; i < model.outputs().size(); ++i) {
     const tensor::Tolerance& t = model.tolerance(i);
@@ -99,16 +99,16 @@ class BackgroundProgram : public Program, public std::enable_shared_from_this<Ba
       std::shared_ptr<runtime::Cancellation> cancellation) override;
 
   bool has_second() const { return has_second_.load(std::memory_order_acquire); }
-  // Lives as long as this.
+  // The result lives as long as this object.
   Program* now() const {
     const std::lock_guard lock(mutex_);
     return now_.get();
   }
 
  private:
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // protects the following
   std::condition_variable changed_;
-  std::shared_ptr<Program> now_, first_;  // first_: once there is another one
+  std::shared_ptr<Program> now_, first_;  // first_: the replaced program, if any
   ProgramFacts first_facts_, second_facts_, failed_facts_;
   std::optional<Error> error_;
   bool done_ = false;
@@ -168,7 +168,7 @@ class BackgroundContext : public Context {
 
   std::shared_ptr<BackgroundProgram> program_;  // outlives the contexts
   bool is_second_, profile_ = false;
-  std::vector<std::optional<const void*>> inputs_;  // what is bound
+  std::vector<std::optional<const void*>> inputs_;  // bindings
   std::vector<std::optional<void*>> outputs_;
   std::unique_ptr<Context> context_;
 };

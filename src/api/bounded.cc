@@ -26,7 +26,7 @@ std::vector<Shape> inputs_of(const hlo::Module& module) {
   return result;
 }
 
-// Looks at a model at several extents.
+// Examines a model at several extents.
 class Finder {
  public:
   Finder(Bounded* bounded, const OpenOptions& options) : bounded_(*bounded), options_(options) {}
@@ -60,14 +60,14 @@ class Finder {
  private:
   using Places = std::vector<std::vector<Extent>>;  // by port and dimension
 
-  // With these dimensions so much below their bounds.
+  // Imports with these dimensions `less` below their bounds.
   Result<Imported> import_less(const std::vector<std::string>& names, int64_t less) const {
     Extents at = options_.bounds;
     for (const std::string& name : names) at[name] -= less;
     return bounded_.import_at(at);
   }
 
-  // `name`, and what always follows it.
+  // `name`, and all dimensions derived from it.
   std::vector<std::string> with_tied(const std::string& name) const {
     std::vector<std::string> result{name};
     for (const auto& [tied, others] : ties_)
@@ -75,8 +75,8 @@ class Finder {
     return result;
   }
 
-  // A model may be no model when only one of its dimensions is another one. Then the larger one of
-  // it and another one follows the smaller one.
+  // A model may be invalid if only one of its dimensions changes. Then, of two dimensions that must
+  // change together, the larger one becomes derived from the smaller one.
   Status find_ties() {
     std::vector<std::string> ascending = names_;
     std::stable_sort(ascending.begin(), ascending.end(), [&](const auto& a, const auto& b) {
@@ -132,7 +132,7 @@ class Finder {
     }
   }
 
-  // What symbol s adds to the extents of ports.
+  // Adds symbol s to the extents of ports.
   static void add_symbol(size_t s, const std::vector<Shape>& more, const std::vector<Shape>& less,
                          int64_t apart, int64_t bound, Places* to) {
     for (size_t i = 0; i < to->size(); ++i)
@@ -155,14 +155,14 @@ class Finder {
     const ExtentComparison comparison(a, b, name);
     HEDDLE_RETURN_IF_ERROR(comparison.find_numbered(s, apart, bound - 1, bound, &numbered_));
     HEDDLE_RETURN_IF_ERROR(compare_ranges(a, b, comparison, s, apart));
-    if (const int64_t between = bound - 2; between > other) {  // a straight line
+    if (const int64_t between = bound - 2; between > other) {  // growth must be linear
       HEDDLE_ASSIGN_OR_RETURN(const Imported c, import_less(names, bound - between));
       HEDDLE_RETURN_IF_ERROR(
           ExtentComparison(a, c, name)
               .same_structure(growth_of(numbered_, differences(s, bound - 1 - between))));
     }
     const std::vector<Shape> p = inputs_of(*a.module), q = inputs_of(*b.module);
-    Places alone;  // in this symbol only
+    Places alone;  // as functions of this symbol only
     find_extents(p, &alone);
     add_symbol(0, p, q, apart, bound - 1, &alone);
     add_symbol(s, p, q, apart, bound, &inputs_);
@@ -219,7 +219,7 @@ class Finder {
       }
   }
 
-  // All symbols that there are, with their places, and those that grow.
+  // Collects all symbols with their places, and those that grow.
   Status take_symbols() {
     hlo::SymbolTable table;
     table.symbols = bounded_.symbols;
@@ -228,7 +228,7 @@ class Finder {
     for (const std::vector<Extent>& output : outputs_)
       for (const Extent& extent : output)
         if (!extent.is_constant()) table.add(extent.divided_by(extent.common_factor()));
-    // Where operators are told by their numbers, these are the same at the bounds.
+    // If some operators are identified by their numbers, these must be the same at the bounds.
     for (size_t s = 0; s < bounded_.symbols.size(); ++s) {
       if (!bounded_.is_own(s) || numbered_.empty()) continue;
       const std::string& name = bounded_.symbols[s].name;
@@ -257,13 +257,13 @@ class Finder {
     bounded_.asked.resize(table.of.size(), false);
     bounded_.grows.resize(table.of.size(), 0);
     find_growing(std::move(table));
-    // A cache begins empty.
+    // A cache may begin empty.
     for (size_t s = 0; s < bounded_.symbols.size(); ++s)
       if (bounded_.grows[s] > 0 && bounded_.symbols[s].least == 1) bounded_.symbols[s].least = 0;
     return {};
   }
 
-  // There has to be what slices take.
+  // Extents must be large enough for all slices.
   void set_least(const hlo::DimClasses& classes, hlo::SymbolTable* table) const {
     Sizes least(table->symbols.size(), 1);
     const std::vector<hlo::Instr*>& instrs = whole_.module->entry()->instrs();
@@ -303,8 +303,8 @@ class Finder {
                 s, module->entry()->parameters()[parameter]->shape().dim(dimension));
   }
 
-  // A bound, at least that of the symbol, at which an array that is now `extent` long is as many
-  // whole vectors long; the symbol's, where the model is no such model.
+  // A bound, at least that of the symbol, at which an array that is now `extent` long consists of
+  // whole vectors; the symbol's bound, if the model is invalid at the larger one.
   int64_t with_whole_vectors(size_t s, int64_t extent) const {
     const int64_t step = extent > 64 ? 64 : 16, more = (step - extent % step) % step;
     const hlo::Symbol& symbol = bounded_.symbols[s];
@@ -320,7 +320,7 @@ class Finder {
   Bounded& bounded_;
   const OpenOptions& options_;
   std::vector<std::string> names_;
-  std::map<std::string, std::vector<std::string>> ties_;  // those that follow: what they follow
+  std::map<std::string, std::vector<std::string>> ties_;  // derived: from these
   Imported whole_;                                        // at the bounds
   Numbered numbered_;
   Places inputs_, outputs_;
@@ -344,7 +344,7 @@ Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::s
       break;
     }
   }
-  const int64_t least = std::max<int64_t>(symbol.least, 1);  // the model's ports are of it
+  const int64_t least = std::max<int64_t>(symbol.least, 1);  // the model's ports have this extent
   if (extent < least || extent > symbol.bound)
     return user_error("dimension '{}' is {} from {}, wanted {} to {}", symbol.name, extent, by,
                       least, symbol.bound);

@@ -1,6 +1,6 @@
 // Private to api: models with bounded dimensions (OpenOptions::bounds). Such a model is imported at
-// the bound, and again for each specialisation; which of its arrays' dimensions follow the symbol
-// is found by importing it at two other extents and comparing.
+// the bound, and again for each specialisation; the dimensions of its arrays that follow a symbol
+// are found by importing it at two other extents and comparing.
 #pragma once
 
 #include <functional>
@@ -26,35 +26,34 @@ struct DeviceRequest;
 
 using Extents = std::map<std::string, int64_t>;
 
-// Elements of one table of positions that an import at several extents folds.
+// Limit of elements in a table of positions that is folded in imports at several extents.
 inline constexpr int64_t kMostFolded = 1 << 20;
 
 using Sizes = std::vector<int64_t>;  // by symbol
 
 struct Bounded {
-  std::function<Result<import::Imported>(const Extents&)> import_at;  // none: of a program file
-  // Those with an extent of their own, by name; then those that follow from them. Places are those
-  // of the model's inputs.
+  std::function<Result<import::Imported>(const Extents&)> import_at;  // null: from a program file
+  // First the independent ones, by name; then the derived ones. Places refer to the model's inputs.
   std::vector<hlo::Symbol> symbols;
   std::vector<tensor::Extent> of;  // by symbol
-  std::vector<bool> asked;         // by symbol: it has a bound in the options
-  // By symbol: the bound of its only bucket, or 0. An input of such an extent becomes an output
-  // with more joined to it: from run to run it would go through all buckets. It may be above the
-  // symbol's bound, where the longer array is then of whole vectors.
+  std::vector<bool> asked;         // by symbol: the options give it a bound
+  // By symbol: the bound of its only bucket, or 0. Such a symbol grows: an input of its extent
+  // becomes an output with more appended, so that from run to run it would go through all buckets.
+  // This may exceed the symbol's bound, so that the longer array consists of whole vectors.
   Sizes grows;
-  Sizes first;  // what contexts begin with: the model's ports are of these
-  // Of what is checked as a position, by one more of a symbol.
+  Sizes first;  // initial extents of contexts; the model's ports have these
+  // Change of a range of an index check per unit of a symbol.
   struct RangeGrowth {
     size_t check, range, symbol;
     int64_t low, high;
   };
   std::vector<RangeGrowth> range_growth;
-  // Ranges of a program for these bounds in a run of these extents.
+  // Sets the ranges for a run with these extents of a program for these bounds.
   void set_ranges(const Sizes& bounds, const Sizes& extents,
                   const std::vector<tensor::IndexCheck>& at_bounds,
                   std::vector<tensor::IndexCheck>* checks) const;
-  CountOutputs counts;  // outputs at their bounds, beside those that follow symbols
-  // By output: which dimensions follow a symbol.
+  CountOutputs counts;  // outputs at their bounds, in addition to those that follow symbols
+  // By output: the dimensions that follow a symbol.
   std::vector<std::vector<std::pair<int64_t, size_t>>> outputs;  // dimension, symbol
 
   bool is_own(size_t s) const {
@@ -62,50 +61,50 @@ struct Bounded {
   }
   using Places = std::vector<std::pair<int64_t, size_t>>;  // dimension, symbol
   Places places_of_input(size_t input) const;
-  // Of dimensions `dims` at `first`, those at these extents.
+  // Dimensions `dims`, which are those at `first`, at these extents.
   Sizes actual(Sizes dims, const Places& places, const Sizes& extents) const;
-  void derive(Sizes* extents) const;  // from those that are a symbol's own
-  void add_own(hlo::Symbol symbol);   // as the next one
+  void derive(Sizes* extents) const;  // computes derived extents from independent ones
+  void add_own(hlo::Symbol symbol);   // appends an independent symbol
 };
 
 // Errors: those of the import, a bound below 4, a name that no input has, an extent above its
-// bound, and a model whose structure or constants depend on the extent (it is compiled for numbers
-// only). Dimensions that the model takes only together, as one that is always one longer than
-// another, have bounds that fit; the larger one follows.
+// bound, and a model whose structure or constants depend on the extent (it can only be compiled for
+// numbers). If the model accepts two dimensions only together, such as one that is always longer by
+// one than the other, their bounds must match; the larger one becomes derived.
 Result<std::shared_ptr<const Bounded>> find_bounded(
     std::function<Result<import::Imported>(const Extents&)> import_at, const OpenOptions& options);
 
-// With one bucket, from these extents to the bounds.
+// The same with a single bucket, from these extents to the bounds.
 std::shared_ptr<const Bounded> with_one_bucket(const Bounded& bounded, const Extents& least);
 
-// Kernels of a program for many extents that run over all bounds are an error (unsupported).
+// Error (unsupported) if a kernel of a program for many extents always runs over all bounds.
 Status check_trimmed(const Program& program);
 
-// What is asked for, else what a value that will be bound has, else the bound. Error: it is above.
+// The requested extent, else that of a hinted shape, else the bound. Error: it is above the bound.
 Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::string>& inputs,
                              const OpenOptions& options);
-// The error that symbol s, which follows from others, is said to be `asked`.
+// The error for derived symbol s whose requested extent is `asked`.
 tl::unexpected<Error> extent_differs(const Bounded& bounded, size_t s, int64_t asked,
                                      const Sizes& extents);
-// `asked`: 0 where nothing is said.
+// Checks the requested extents; 0 in `asked`: not requested.
 Status check_asked(const Bounded& bounded, const Sizes& extents, const Sizes& asked);
-// Of all symbols. Error: also one that follows is asked for at another extent.
+// Sets `first` for all symbols. It is also an error if a derived extent is requested differently.
 Status set_first(Bounded* bounded, const std::vector<std::string>& inputs,
                  const OpenOptions& options);
 
-// Of a program file. Errors: those of the extents, a name that no dimension has, a bound above the
-// one that it was compiled for.
+// From a program file. Errors: those of the extents, a name that no dimension has, a bound above
+// the one that the program was compiled for.
 Result<std::shared_ptr<const Bounded>> bounded_of(const program::Saved& saved,
                                                   const OpenOptions& options);
-// The other way round, of a model.
+// The inverse, for a model.
 std::vector<program::Symbol> saved_symbols(const Bounded& bounded, const std::vector<Port>& inputs,
                                            const std::vector<Port>& outputs);
-// The ports of a file's program as the model has them: at the extents that contexts begin with, and
-// without those that it is told.
+// The ports of a file's program as the model has them: at the initial extents of contexts, and
+// without the inputs for told extents.
 void set_ports(const Bounded& bounded, const program::Variant& variant, std::vector<Port>& inputs,
                std::vector<Port>& outputs, const std::vector<program::Symbol>& symbols);
 
-// What the ports' bounded dimensions are called, and the extents that runs may have.
+// Sets the names of the ports' bounded dimensions, and the extents that runs may have.
 void tell_bounds(const Bounded& bounded, std::vector<Port>& inputs, std::vector<Port>& outputs);
 
 // The bucket of an extent: powers of 4 below the bound, and the bound; six of them for 512.
@@ -115,27 +114,27 @@ Sizes buckets_below(int64_t bound);                        // all of them, ascen
 std::vector<Sizes> all_buckets(const Bounded& bounded);    // their bounds, by symbol
 Extents at(const Bounded& bounded, const Sizes& extents);  // by the names that have bounds
 
-// The extents that one program is for, by symbol.
+// The extents that one program serves, by symbol.
 struct Bucket {
   Sizes least, bounds;
-  std::vector<int64_t> told;  // symbols whose extents are inputs of it, behind the model's
+  std::vector<int64_t> told;  // symbols whose extents are inputs of the program, after the model's
 };
 // The bucket of these extents.
 Bucket bucket_for(const Bounded& bounded, const Sizes& extents);
 
-// What a program for these extents is compiled from: the model at the bounds of their bucket, with
-// masks and an input for each extent that may differ from its bound. `why_exact`: where it is not
-// empty in the end, why there are no masks: then it is the model at these very extents.
+// The module to compile for these extents: the model at the bounds of their bucket, with masks and
+// an input for each extent that may differ from its bound. `why_exact`: if not empty afterwards,
+// the reason why it cannot be masked; the result is then the model at exactly these extents.
 Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& extents, Bucket* bucket,
                                        std::string* why_exact);
 
-// A program that is specialised on demand, by buckets of its extents; a module that bounds cannot
-// be put into is compiled for each extent, and so is what is interpreted.
-// `shared`: there is to be one program, of which weights are in this (which outlives it); what
-// bounds cannot be put into is an error then.
+// A program that is specialised on demand, by buckets of its extents; a module that cannot be
+// bounded is compiled for each extent, and so is an interpreted one. `shared`: there must be one
+// program only, whose weights are kept in this object (which outlives it); a module that cannot be
+// bounded is then an error.
 Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const CompileOptions& options,
                                                  bool interpreted, SharedWeights* shared = nullptr);
-// The same of a program file: nothing is compiled.
+// The same from a program file: nothing is compiled.
 Result<std::shared_ptr<Program>> load_bounded(const Model& model,
                                               std::shared_ptr<const program::Saved> saved,
                                               const DeviceRequest& where,

@@ -18,8 +18,8 @@
 #include "runtime/state_arrays.h"
 
 namespace heddle::api {
-// Who did not ask for bounds is not to have such kernels (trim-part: over one; trim-few: a few
-// thousand elements at most).
+// If no bounds were requested, a program must not have such kernels (trim-part: over one; trim-few:
+// a few thousand elements at most).
 Status check_trimmed(const Program& program) {
   for (const auto& refusal : program.report().refusals)
     if (refusal.code.starts_with("trim-") && refusal.code != "trim-part" &&
@@ -31,13 +31,13 @@ Status check_trimmed(const Program& program) {
 
 namespace {
 
-constexpr size_t kMostPrograms = 64;  // of a file
+constexpr size_t kMostPrograms = 64;  // in a file
 
 struct Specialisation {
   Bucket bucket;
   std::unique_ptr<Model> model;
   std::shared_ptr<Program> program;
-  std::vector<int64_t> inputs_of;  // by output: the input whose memory it may get; -1: none
+  std::vector<int64_t> inputs_of;  // by output: the input whose memory it may use; -1: none
 };
 
 class BoundedProgram : public Program, public std::enable_shared_from_this<BoundedProgram> {
@@ -45,11 +45,11 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
   BoundedProgram(const Model& model, CompileOptions options, SharedWeights* shared = nullptr)
       : bounded_(model.bounded()), options_(std::move(options)), others_(shared) {
     options_.consume_model = true;
-    options_.keep_prepared = false;  // entries of six buckets would drive out all others
+    options_.keep_prepared = false;  // six buckets would evict all other entries
     inputs_ = model.inputs();
     outputs_ = model.outputs();
   }
-  // Of a program file.
+  // From a program file.
   BoundedProgram(const Model& model, std::shared_ptr<const program::Saved> saved,
                  DeviceRequest where, std::string dump)
       : BoundedProgram(model, CompileOptions()) {
@@ -58,7 +58,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     options_.dump = std::move(dump);
   }
 
-  // The first extents', so that what cannot be compiled is said now.
+  // Compiles for the first extents, so that errors are reported at once.
   Status begin(bool interpreted) {
     exact_ = interpreted;
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> first, specialise(first_sizes()));
@@ -86,7 +86,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     return all_.front()->program->state_ports();
   }
   std::shared_ptr<runtime::StateArrays> states() const override { return states_; }
-  // With the programs of all buckets.
+  // Saves the programs of all buckets.
   Status save(const std::string& path) override {
     if (saved_) return user_error("{}: the program came from a file already", path);
     if (!bounded_->range_growth.empty())
@@ -117,7 +117,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
   Result<std::unique_ptr<Context>> make_context(
       std::shared_ptr<runtime::Cancellation> cancellation) override;
 
-  // The one to run for these extents; compiled on first use. Thread-safe.
+  // The program for these extents; compiled at first use. Thread-safe.
   Result<std::shared_ptr<Specialisation>> specialise(const Sizes& extents) {
     const std::lock_guard lock(mutex_);
     for (const std::shared_ptr<Specialisation>& known : all_)
@@ -190,14 +190,14 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
 
   std::shared_ptr<const Bounded> bounded_;
   CompileOptions options_;
-  std::shared_ptr<const program::Saved> saved_;  // none: of a model
+  std::shared_ptr<const program::Saved> saved_;  // null: from a model
   DeviceRequest where_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Specialisation>> all_;
-  SharedWeights* others_;  // not null: of several programs with one bucket each
-  SharedWeights shared_;   // else: of what all_ has
+  SharedWeights* others_;  // if not null: shared by several programs with one bucket each
+  SharedWeights shared_;   // otherwise: weights of the programs in all_
   std::shared_ptr<runtime::StateArrays> states_ = std::make_shared<runtime::StateArrays>();
-  std::deque<ProgramFacts> all_facts_;  // who looks at one keeps it
+  std::deque<ProgramFacts> all_facts_;  // references to elements stay valid
   bool exact_ = false;
   std::string why_exact_;
 };
@@ -266,7 +266,7 @@ class BoundedContext : public Context {
   void reset_profile() override {
     for (auto& [bounds, ready] : ready_) ready.context->reset_profile();
   }
-  // Of the specialisation that ran last.
+  // From the specialisation that ran last.
   int64_t command_count() const override { return last_ ? last_->context->command_count() : 0; }
   CommandReport command(int64_t number) const override {
     return last_ ? last_->context->command(number) : CommandReport();
@@ -276,17 +276,17 @@ class BoundedContext : public Context {
   struct Ready {
     std::shared_ptr<Specialisation> specialisation;
     std::unique_ptr<Context> context;
-    std::vector<std::unique_ptr<Staging>> free;  // last in, first out: bindings stay as they are
+    std::vector<std::unique_ptr<Staging>> free;  // last in, first out: bindings rarely change
   };
 
-  // One run on its way through the steps.
+  // One run during its steps.
   struct Run {
     std::vector<const void*> inputs;
     std::vector<void*> outputs;
     Sizes extents;
     Ready* ready = nullptr;
     std::unique_ptr<Staging> staging;
-    std::vector<Box> in_boxes, boxes;  // by input, by output: what is there of it
+    std::vector<Box> in_boxes, boxes;  // by input, by output: actual extents
   };
 
   RunSteps steps_of(std::vector<const void*> inputs, std::vector<void*> outputs, Sizes extents) {
@@ -353,9 +353,9 @@ class BoundedContext : public Context {
     const Port& port = one.program->inputs()[i];
     const Box& box = run.in_boxes[i];
     if (box == port.dims) return;
-    // What is checked as an index is one in the padding, too.
+    // Padding of a checked index input must also contain valid indices.
     const bool clear = one.program->checks_input(static_cast<int64_t>(i));
-    size_t o = 0;  // the output in its memory
+    size_t o = 0;  // the output that uses its memory
     while (o < run.outputs.size() && one.inputs_of[o] != static_cast<int64_t>(i)) ++o;
     const bool joined = o < run.outputs.size() && run.boxes[o] != one.program->outputs()[o].dims;
     run.staging->put_input(i, run.inputs[i], box, joined ? run.boxes[o] : box, port.dims,
@@ -363,15 +363,15 @@ class BoundedContext : public Context {
     if (joined) join_to(run, i, o);
   }
 
-  // An output in the copy of an input: the input's elements are in their place before the run, and
-  // are copied there while they are in the processor's cache.
+  // For an output in the staging copy of an input: the input's elements are in place before the
+  // run, so they are copied to the output while they are still in the processor's cache.
   void join_to(Run& run, size_t i, size_t o) const {
     Staging& staging = *run.staging;
     const std::vector<Box>& boxes = run.in_boxes;
     const Port& port = run.ready->specialisation->program->inputs()[i];
     const int64_t element_bytes = tensor::type_bytes(port.shape.type());
     staging.copied[o].clear();
-    for (size_t k = 0; k < run.inputs.size(); ++k)  // that are still to be read
+    for (size_t k = 0; k < run.inputs.size(); ++k)  // unless it overwrites another input
       if (k != i && overlap(run.outputs[o], run.boxes[o], element_bytes, run.inputs[k], boxes[k],
                             tensor::type_bytes(program_->inputs()[k].shape.type())))
         return;
@@ -380,7 +380,8 @@ class BoundedContext : public Context {
              element_bytes);
   }
 
-  // Where an output is that is not in the caller's memory; null: nowhere yet.
+  // The staging memory of an output that is not written to the caller's memory directly; null: not
+  // allocated yet.
   static char* staging_of(const Specialisation& one, Staging& staging, size_t output) {
     const int64_t input = one.inputs_of[output];
     Bytes& own = staging.outputs[output];
@@ -413,7 +414,7 @@ class BoundedContext : public Context {
       bounded.set_ranges(one.bucket.bounds, run.extents, one.program->index_checks(),
                          context.index_checks());
     HEDDLE_RETURN_IF_ERROR(context.run());
-    int64_t bytes = 0;  // of what is not in its place
+    int64_t bytes = 0;  // to copy out
     for (size_t i = 0; i < run.outputs.size(); ++i)
       if (!is_whole(i) && run.staging->copied[i].empty()) bytes += one.program->outputs()[i].bytes;
     copy_all(workers_.get(), run.outputs.size(), bytes, [&](size_t i) {
@@ -458,10 +459,10 @@ class BoundedContext : public Context {
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   RunExtents said_;
-  std::map<Sizes, Ready> ready_;  // what is in it stays where it is
+  std::map<Sizes, Ready> ready_;  // references to elements stay valid
   Ready* last_ = nullptr;
-  std::shared_ptr<Workers> workers_;  // null: copies are made by the caller's thread
-  std::mutex mutex_;                  // of what is free of the staging memory
+  std::shared_ptr<Workers> workers_;  // null: the caller's thread makes the copies
+  std::mutex mutex_;                  // protects `free` of all Ready
   bool profile_ = false;
 };
 

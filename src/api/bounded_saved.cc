@@ -1,4 +1,4 @@
-// Bounded dimensions of program files: what a file says of them, and back.
+// Converts bounded dimensions to and from their form in program files.
 #include <algorithm>
 
 #include "api/bounded.h"

@@ -19,7 +19,7 @@ using import::testing::node;
 using import::testing::value;
 using ::testing::HasSubstr;
 
-// A file of the model, as long as the test runs.
+// A file with the model, which exists while the test runs.
 class File {
  public:
   explicit File(const import::testing::Model& model)
@@ -80,7 +80,7 @@ TEST(Bounded, ArraysAreDenseAtEachExtent) {
   EXPECT_THAT((*context)->set_extent("width", 8).error().message, HasSubstr("'width'"));
 }
 
-// The bytes are gone when another bucket is compiled.
+// The caller's bytes are gone when another bucket is compiled.
 TEST(Bounded, AModelInMemoryHasBounds) {
   std::string bytes = softmax().bytes();
   auto model = Model::parse("memory", bytes, bounded(80));
@@ -140,7 +140,7 @@ Dim dim_of(heddle_status* (*ask)(const Handle*, int64_t, int64_t, heddle_port_di
   return {dim.name, dim.extent, dim.least, dim.most};
 }
 
-// Of a model, of its program, and of both again from a file's bytes.
+// Ports of a model, of its program, and of both again from a file's bytes.
 TEST(Bounded, PortsTellNamesAndBounds) {
   const File file(softmax());
   const heddle_dim bound{"length", 16}, first{"length", 5};
@@ -199,7 +199,7 @@ std::vector<float> run_at(Context& context, int64_t n) {
   return y;
 }
 
-// The programs of all buckets in a file give the bits of those that are compiled where they run.
+// The programs of all buckets in a file give the same bits as those compiled on demand.
 TEST(Bounded, AFileHasAllBuckets) {
   const File file(softmax());
   const std::string path = file.path() + ".heddle";
@@ -262,8 +262,7 @@ TEST(Bounded, AFileHasSomeProgramsAtMost) {
               HasSubstr("batch<=16385, length<=16385 would need 81 programs, wanted at most 64"));
 }
 
-// What `dims` or a value that will be bound says is where contexts begin; the interpreter runs the
-// exact model.
+// Initial extents come from `dims` or from hinted shapes; the interpreter runs the exact model.
 TEST(Bounded, BeginsWithWhatIsAskedFor) {
   const File file(softmax());
   OpenOptions asked = bounded(80), hinted = bounded(80), beyond = bounded(80);
@@ -299,8 +298,8 @@ TEST(Bounded, BeginsWithWhatIsAskedFor) {
   EXPECT_THAT(model.error().message, HasSubstr("'length' is 81 from --dim, wanted 1 to 80"));
 }
 
-// Positions counted by a running sum over the length (as where padding is left out); longer than a
-// block of the importer's.
+// Positions from a running sum over the length (as in models that skip padding); longer than a
+// block of the importer.
 TEST(Bounded, RunningSumsGoAlongABoundedDimension) {
   import::testing::Model model;
   model.inputs = {value("x", kFloat, {"4", "length"})};
@@ -337,7 +336,7 @@ std::string refusal(const import::testing::Model& model, const OpenOptions& opti
   return opened ? "" : opened.error().message;
 }
 
-// Elements of a value that is the same everywhere, of as many rows as the batch has.
+// Elements of a splat value with as many rows as the batch.
 TEST(Bounded, ElementsOfASplatDoNotDependOnTheBatch) {
   import::testing::Model model;
   model.inputs = {value("x", kFloat, {"length", "3"}),
@@ -350,7 +349,7 @@ TEST(Bounded, ElementsOfASplatDoNotDependOnTheBatch) {
   EXPECT_EQ(refusal(model, bounded(8)), "");
 }
 
-// The number that a mean is divided by is the actual one.
+// A mean divides by the actual number of elements.
 TEST(Bounded, MeansAreOfWhatIsThere) {
   import::testing::Model mean;
   mean.inputs = {value("x", kFloat, {"4", "length"})};
@@ -383,7 +382,7 @@ TEST(Bounded, MeansAreOfWhatIsThere) {
 }
 
 TEST(Bounded, WhatDependsOnTheExtentIsRefused) {
-  import::testing::Model square;  // times the extent's square: no straight line
+  import::testing::Model square;  // times the square of the extent: not linear
   square.inputs = {value("x", kFloat, {"4", "length"})};
   square.constants = {import::testing::ints_tensor("one", {1})};
   square.nodes = {node("Shape", {"x"}, {"s"}), node("Gather", {"s", "one"}, {"n"}),
@@ -398,7 +397,8 @@ TEST(Bounded, WhatDependsOnTheExtentIsRefused) {
   EXPECT_THAT(refusal(softmax(), bounded(1)), HasSubstr("wanted at least 4"));
 }
 
-// What knows no neutral value cannot be masked: the program says so, and is right at any extent.
+// A reduction without a neutral value cannot be masked: the program notes it, and is correct at any
+// extent.
 TEST(Bounded, ProgramsOfOneExtentSayWhy) {
   import::testing::Model last;
   last.inputs = {value("x", kFloat, {"4", "length"})};

@@ -1,4 +1,4 @@
-// Which extents share a program, and what it is compiled from.
+// Chooses the extents that share a program, and imports the module to compile for them.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -93,16 +93,16 @@ Bucket bucket_for(const Bounded& bounded, const Sizes& extents) {
 
 namespace {
 
-// The symbols that are not numbers in a bucket, with its bounds.
+// The symbols of a bucket whose extents are not constant, with the bucket's bounds.
 struct InBucket {
   hlo::SymbolTable table;
-  std::vector<int64_t> told;  // of each the first one in `bounded`
+  std::vector<int64_t> told;  // by symbol of `table`: the first one in `bounded`
 };
 
 InBucket symbols_in(const Bounded& bounded, const Bucket& bucket) {
   InBucket result;
   hlo::SymbolTable& table = result.table;
-  std::map<int64_t, tensor::Extent> instead;  // of those with extents of their own
+  std::map<int64_t, tensor::Extent> instead;  // extents of independent symbols in this bucket
   for (size_t s = 0; s < bounded.symbols.size(); ++s) {
     hlo::Symbol symbol = bounded.symbols[s];
     tensor::Extent extent{bucket.bounds[s], {}};
@@ -131,13 +131,13 @@ InBucket symbols_in(const Bounded& bounded, const Bucket& bucket) {
   return result;
 }
 
-// A model at extents of one bucket.
+// A model at the extents of one bucket.
 class InsideBucket {
  public:
   InsideBucket(const Bounded& bounded, const Bucket& bucket, const InBucket& in)
       : bounded_(bounded), in_(in), least_(bucket.least), most_(bucket.bounds) {
-    // One element is left out: such arrays are repeated by other operators. A slice of all that
-    // there is is none: so is the least extent of which there are slices.
+    // Extent 1 is skipped: the import repeats such arrays by other operators. A slice of a whole
+    // array is no slice at all, so the least extent for slices is skipped, too.
     for (size_t s = 0; s < least_.size(); ++s) {
       const int64_t sliced = bounded.symbols[s].least <= 1 ? 1 : bounded.symbols[s].least + 1;
       least_[s] = std::min(std::max({least_[s], sliced, int64_t{2}}), most_[s]);
@@ -146,12 +146,13 @@ class InsideBucket {
     bounded.derive(&least_);
   }
 
-  // What extents have become, by the numbers of the bucket's symbols. Error: the model at lower
-  // extents is not what follows from it.
+  // How extents appear in the graph, by the symbols of the bucket. Error: the model at lower
+  // extents does not match.
   Result<Numbered> find(const import::Imported& at_bounds) {
     Result<Numbered> found = find_below(at_bounds);
     if (found) return found;
-    // A slice of all that there is may be one below the bound. Then none may be told by number.
+    // A slice of a whole array may appear at one below the bound. In that case the result is only
+    // valid if no operator is identified by its number.
     for (size_t s = 0; s < most_.size(); ++s)
       if (most_[s] > least_[s]) --most_[s];
     bounded_.derive(&most_);
@@ -176,7 +177,7 @@ class InsideBucket {
           ExtentComparison(most, less, names_)
               .find_numbered(t, most_[s] - least_[s], most_[s], most_[s], &result));
       if (result.empty() || most_[s] - least_[s] < 2) continue;
-      const int64_t between = least_[s] + (most_[s] - least_[s]) / 2;  // a straight line
+      const int64_t between = least_[s] + (most_[s] - least_[s]) / 2;  // growth must be linear
       HEDDLE_ASSIGN_OR_RETURN(const import::Imported middle, import_with(s, between));
       Sizes apart(in_.told.size(), 0);
       apart[t] = most_[s] - between;
@@ -201,7 +202,7 @@ class InsideBucket {
   const Bounded& bounded_;
   const InBucket& in_;
   Sizes least_, most_;
-  std::string names_;  // of what has bounds
+  std::string names_;  // of bounded dimensions
 };
 
 Status mask(const Bounded& bounded, const Bucket& bucket, const InBucket& in,
@@ -214,7 +215,7 @@ Status mask(const Bounded& bounded, const Bucket& bucket, const InBucket& in,
     growing.push_back({instrs[instr], dimension, symbol, factor});
   hlo::SymbolTable table = in.table;
   for (hlo::Symbol& symbol : hlo::symbols_of(*imported->module)) {
-    if (!symbol.call) continue;  // a count that the graph computes has its mask, too
+    if (!symbol.call) continue;  // a count computed in the graph is masked, too
     table.of.push_back(tensor::Extent::of_symbol(static_cast<int64_t>(table.of.size())));
     table.symbols.push_back(std::move(symbol));
   }

@@ -27,7 +27,7 @@ Status bind(const Call& call, heddle_context* context, bool input, int64_t numbe
                : context->context->bind_output(number, const_cast<void*>(data));
 }
 
-// By the port's name or its other one.
+// By the port's name or alias.
 Status bind_named(const Call& call, heddle_context* context, bool input, const char* name,
                   const void* data) {
   HEDDLE_RETURN_IF_ERROR(call.given({{"context", context}, {"name", name}}));
@@ -45,7 +45,7 @@ Status bind_named(const Call& call, heddle_context* context, bool input, const c
 }  // namespace
 }  // namespace heddle::api
 
-using namespace heddle;  // NOLINT: the C functions are outside of all namespaces
+using namespace heddle;  // NOLINT: the C functions are in no namespace
 using api::answered;
 using api::Call;
 using api::guarded;

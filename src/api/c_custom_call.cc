@@ -1,4 +1,4 @@
-// Custom calls: functions of the caller's behind those of the interpreter's registry.
+// Custom calls: registers functions of the caller in the interpreter's registry.
 #include <vector>
 
 #include "api/c_status.h"
@@ -10,7 +10,7 @@ namespace {
 
 using tensor::Literal;
 
-// Arrays of values as the caller sees them; dims[i] belongs to arrays[i].
+// Arrays of values as passed to the caller; dims[i] belongs to arrays[i].
 struct Arrays {
   std::vector<heddle_array> arrays;
   std::vector<std::vector<int64_t>> dims;
@@ -65,7 +65,7 @@ interp::CustomFunction wrapped(heddle_custom_function function, void* context) {
 }  // namespace
 }  // namespace heddle::api
 
-using namespace heddle;  // NOLINT: the C functions are outside of all namespaces
+using namespace heddle;  // NOLINT: the C functions are in no namespace
 
 extern "C" void heddle_register_custom_call(const char* target, heddle_custom_function function,
                                             void* context) {

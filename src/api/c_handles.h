@@ -1,4 +1,4 @@
-// Private to api: what the handles of heddle.h hold.
+// Private to api: the contents of the handles of heddle.h.
 #pragma once
 
 #include <memory>
@@ -16,19 +16,19 @@ struct heddle_program {
 };
 
 struct heddle_context {
-  std::shared_ptr<const heddle::api::Program> program;  // whose ports are bound
+  std::shared_ptr<const heddle::api::Program> program;  // its ports are bound
   std::unique_ptr<heddle::api::Context> context;
 };
 
 namespace heddle::api {
 
-// Port `number`, or one without a name and an error. `owner` is the argument that they are of,
-// which was NULL where there are none.
+// Writes port `number`; out of range: a port without a name, and an error. `owner` names the
+// argument that they belong to; a null `ports` means that it was NULL.
 Status write_port(const Call& call, const char* owner, const std::vector<Port>* ports,
                   int64_t number, heddle_port* to);
 Status write_dim(const Call& call, const std::vector<Port>& ports, int64_t number,
                  int64_t dimension, heddle_port_dim* to);
-// The caller's memory for each port: NULL only for those of no bytes.
+// Checks the caller's memory for each port: NULL only for ports of 0 bytes.
 template <typename Pointer>
 Status memory_of(const Call& call, const char* argument, const std::vector<Port>& ports,
                  const Pointer* memory) {
@@ -38,7 +38,7 @@ Status memory_of(const Call& call, const char* argument, const std::vector<Port>
                         fmt::format("the memory of '{}'", ports[i].name));
   return {};
 }
-// Whether `number` is a place of a list of `size`.
+// Whether `number` is an index of a list of `size`.
 inline bool is_place(int64_t number, size_t size) {
   return number >= 0 && static_cast<uint64_t>(number) < size;
 }

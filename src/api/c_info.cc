@@ -1,9 +1,9 @@
-// What a model says of itself: the C functions of heddle_info.h over Model.
+// The origin of a model: the C functions of heddle_info.h over Model.
 #include "api/c_handles.h"
 #include "api/c_status.h"
 #include "import/onnx.h"
 
-using namespace heddle;  // NOLINT: the C functions are outside of all namespaces
+using namespace heddle;  // NOLINT: the C functions are in no namespace
 using api::answered;
 using api::Call;
 using api::guarded;

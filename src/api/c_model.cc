@@ -10,7 +10,7 @@ namespace {
 
 using tensor::Type;
 
-// The numbers of heddle.h are for ever; those of tensor are its own. They agree today.
+// The numbers in heddle.h never change; those of tensor may. Today they are equal.
 #define HEDDLE_SAME(c_name, name) \
   static_assert(static_cast<int>(Type::name) == c_name, "heddle.h and tensor/type.h differ")
 HEDDLE_SAME(HEDDLE_PRED, pred);
@@ -40,7 +40,7 @@ HEDDLE_SAME(HEDDLE_TOKEN, token);
 
 using std::string_view;
 
-constexpr int64_t kMostRank = 1024;  // of what can be asked for: the importer knows its own
+constexpr int64_t kMostRank = 1024;  // limit here; the importer has its own
 constexpr int64_t kMostExtent = INT64_MAX;
 
 std::string element(string_view list, size_t i, const char* member) {
@@ -59,7 +59,7 @@ Status check_dims(const Call& call, string_view list, const heddle_dim* dims, si
   return {};
 }
 
-// Of one shape: what `member` says of it.
+// Checks one shape, element i of `list`.
 Status check_extents(const Call& call, string_view list, size_t i, const char* name,
                      const int64_t* dims, int64_t rank) {
   if (name == nullptr) return call.wrong(element(list, i, "name"), "NULL", "the name of an input");
@@ -151,7 +151,7 @@ Result<Family> read_family(const Call& call, const heddle_family& c) {
   return family;
 }
 
-// `owner` releases the context, once no copy of the function is left.
+// `owner` releases the context when the last copy of the function is destroyed.
 void ask_texts(const heddle_family& c, std::shared_ptr<void> owner, Family* family) {
   family->text_at = [at = c.text_at, owner = std::move(owner), name = family->name](
                         const std::map<std::string, int64_t>& extents) -> Result<std::string> {
@@ -183,7 +183,7 @@ Status give(Result<std::unique_ptr<Model>> opened, heddle_model** model) {
 
 using Wanted = std::shared_ptr<std::vector<import::Unsupported>>;
 
-// Calls open(call, wanted) -> Status; a status for want of operators tells all that it has put into
+// Calls open(call, wanted) -> Status; if operators are unsupported, the status gets the list in
 // `wanted`.
 template <typename Open>
 heddle_status* open_with(const char* function, const Open& open) {
@@ -241,7 +241,7 @@ Model& unwrap(heddle_model* model) { return *model->model; }
 
 }  // namespace heddle::api
 
-using namespace heddle;  // NOLINT: the C functions are outside of all namespaces
+using namespace heddle;  // NOLINT: the C functions are in no namespace
 using api::answered;
 using api::Call;
 using api::guarded;

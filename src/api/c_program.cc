@@ -14,11 +14,11 @@
 namespace heddle::api {
 namespace {
 
-// Members of heddle_compile_options as those of CompileOptions; NULL and 0 leave what is there.
+// Read members of heddle_compile_options into CompileOptions; NULL and 0 keep the default.
 void read_member(const char* from, std::string& to) {
   if (from != nullptr) to = from;
 }
-void read_member(const char* from, std::vector<std::string>& to) {  // divided by commas
+void read_member(const char* from, std::vector<std::string>& to) {  // separated by commas
   std::string names;
   read_member(from, names);
   for (size_t at = 0; at < names.size();) {
@@ -35,8 +35,8 @@ void read_member(int32_t from, int& to) {
 }
 void read_member(int32_t from, bool& to) { to = from != 0; }
 
-// A row of compiler/options.def is a member of the struct, of its type and in its place, and every
-// member has a row.
+// Every row of compiler/options.def is a member of the struct with the same type and position, and
+// every member has a row.
 constexpr bool rows_are_members() {
   struct Member {
     size_t offset, size;
@@ -191,7 +191,7 @@ CompileOptions unwrap(const heddle_compile_options& options) { return compile_op
 
 }  // namespace heddle::api
 
-using namespace heddle;  // NOLINT: the C functions are outside of all namespaces
+using namespace heddle;  // NOLINT: the C functions are in no namespace
 using api::answered;
 using api::Call;
 using api::check_state;

@@ -13,7 +13,7 @@ struct heddle_queue {
 };
 
 struct heddle_run {
-  // Shared with the run, which may be done after the handle is gone.
+  // Shared with the run, which may end after the handle was freed.
   struct State {
     std::mutex mutex;
     std::condition_variable changed;

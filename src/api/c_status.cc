@@ -31,7 +31,7 @@ heddle_status& out_of_memory() {
 
 heddle_status* make_status(Error error) noexcept {
   try {
-    // One line, whatever was in the names that it tells.
+    // One line, even if the names in it contain line breaks.
     for (char& c : error.message)
       if (c == '\n' || c == '\r') c = ' ';
     last_error() = error.message;
@@ -47,9 +47,9 @@ void set_unsupported(heddle_status* status, std::vector<import::Unsupported> uns
 
 namespace {
 
-// No struct of heddle.h is nearly as large. What says more was never set.
+// No struct of heddle.h is nearly as large: a larger size was never set.
 constexpr size_t kMostStruct = 4096;
-// Nor has any array of a caller's as many elements.
+// Nor does any caller's array have more elements.
 constexpr uint64_t kMostElements = uint64_t{1} << 24;
 
 }  // namespace
@@ -110,7 +110,7 @@ Error error_of_exception(const char* where) {
     return {ErrorKind::memory, "out of memory"};
   } catch (const std::length_error&) {
     return {ErrorKind::memory, "out of memory"};
-  } catch (const std::system_error& error) {  // of threads and files
+  } catch (const std::system_error& error) {  // from threads and files
     return {ErrorKind::machine, error.what()};
   } catch (const std::exception& error) {
     return {ErrorKind::machine, fmt::format("{}: a bug in heddle: {}", where, error.what())};

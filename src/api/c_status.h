@@ -1,4 +1,4 @@
-// Private to api: how the C functions check what they are given, and how they report.
+// Private to api: argument checks and error reports of the C functions.
 //
 //   heddle_status* heddle_thing_do(heddle_thing* thing, int64_t number) {
 //     return guarded(__func__, [&](const Call& call) -> Status {
@@ -30,14 +30,13 @@ struct Unsupported;
 
 namespace heddle::api {
 
-// Also what heddle_last_error() tells on this thread. Out of memory while saying so: a fixed
-// status.
+// Also sets heddle_last_error() of this thread. If memory runs out, returns a fixed status.
 heddle_status* make_status(Error error) noexcept;
-// What heddle_status_unsupported tells of it. A status without memory for it tells nothing.
+// Sets the data for heddle_status_unsupported. If memory runs out, it stays empty.
 void set_unsupported(heddle_status* status, std::vector<import::Unsupported> unsupported) noexcept;
 
-// A call of a C function. Its checks give user errors that name the function, the argument, what
-// was got and what was wanted.
+// A call of a C function. Its checks return user errors that name the function, the argument, the
+// actual and the expected value.
 class Call {
  public:
   explicit Call(const char* function) : function_(function) {}
@@ -46,23 +45,22 @@ class Call {
     const char* argument;
     const void* value;
   };
-  // None of them is NULL.
+  // Checks that none is NULL.
   Status given(std::initializer_list<Pointer> pointers) const;
-  // `count` elements from `data` on: NULL only where there are none, and no more than a caller can
-  // have meant.
+  // Checks `count` elements at `data`: NULL only if there are none, and no implausibly large count.
   Status array(std::string_view argument, const void* data, uint64_t count) const;
-  // An empty range is one of nothing.
+  // An empty range means an empty list.
   Status in_range(std::string_view argument, int64_t got, int64_t least, int64_t most) const;
-  // A struct of the caller's: of a size that a version of this library has had or may have.
+  // Checks the size of a caller's struct: it must be that of some past or possible future version.
   Status struct_size(const char* argument, size_t got, size_t known) const;
   // "function: argument is got; wanted wanted".
   tl::unexpected<Error> wrong(std::string_view argument, std::string_view got,
                               std::string_view wanted) const;
-  // A user error of a function that looked at arguments alone, as one of this call.
+  // Converts a user error of a function that only checked arguments to one of this call.
   Status about(Status status) const;
 
-  // The caller's struct, of its size: what it does not have is zero, and so is all of it where the
-  // caller gives none. Error: its size; members that this library does not know and that are set.
+  // Reads the caller's struct: members beyond its size are zero, and so is all of it if the caller
+  // passes NULL. Error: a wrong size; members unknown to this library that are set.
   template <typename Struct>
   Result<Struct> read(const char* argument, const Struct* from) const {
     Struct result{};
@@ -74,7 +72,7 @@ class Call {
     return result;
   }
 
-  // Writes as much as the caller's struct holds.
+  // Writes as much as fits into the caller's struct.
   template <typename Struct>
   Status write(const char* argument, Struct* to, Struct value) const {
     HEDDLE_RETURN_IF_ERROR(given({{argument, to}}));
@@ -89,12 +87,12 @@ class Call {
   const char* function_;
 };
 
-// The exception that is being handled: memory, threads and files are the machine's error, anything
-// else is our bug. Called in a catch block.
+// Converts the current exception: memory, threads and files are errors of the machine, anything
+// else is a bug of ours. Call it in a catch block.
 Error error_of_exception(const char* where);
 heddle_status* status_of_exception(const char* function_name) noexcept;
 
-// Runs `function` (const Call& -> Status) of the C function of that name. No exception leaves it.
+// Runs `function` (const Call& -> Status) for the C function `name`. No exception leaves it.
 template <typename Function>
 heddle_status* guarded(const char* name, Function&& function) noexcept {
   try {
@@ -105,13 +103,13 @@ heddle_status* guarded(const char* name, Function&& function) noexcept {
   }
 }
 
-// The same of a C function that has no status to return: heddle_last_error() tells the error.
+// The same for a C function that returns no status: heddle_last_error() has the error.
 template <typename Function>
 void told(const char* name, Function&& function) noexcept {
   heddle_status_free(guarded(name, std::forward<Function>(function)));
 }
 
-// The same of one with an answer (const Call& -> Result<Value>); `otherwise` where there is none.
+// The same for one that returns a value (const Call& -> Result<Value>); `otherwise` after an error.
 template <typename Value, typename Function>
 Value answered(const char* name, Value otherwise, Function&& function) noexcept {
   Value value = otherwise;

@@ -19,16 +19,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kSecondsEach = 0.12;  // of one program, at most
+constexpr double kSecondsEach = 0.12;  // limit for one program
 constexpr double kBatchNs = 200e3;
-constexpr int64_t kFarBytes = 96 << 20;  // an array that no cache holds
+constexpr int64_t kFarBytes = 96 << 20;  // an array larger than any cache
 
 struct FreeMemory {
   void operator()(void* memory) const { std::free(memory); }
 };
 using Memory = std::unique_ptr<void, FreeMemory>;
 
-// A program with memory of its own.
+// A program with its own memory.
 class Sample {
  public:
   static Result<Sample> make(const std::string& text, const target::Target& target, int threads,
@@ -57,8 +57,8 @@ class Sample {
     return result;
   }
 
-  // Of one run: the fastest of many batches. One thread is timed by its own clock, which stands
-  // still while others have the core.
+  // Time of one run: the fastest of many batches. One thread is timed by its own clock, which stops
+  // while others have the core.
   Result<double> best_ns() const {
     HEDDLE_RETURN_IF_ERROR(context_->run());
     const Clock::time_point begin = Clock::now();
@@ -123,8 +123,8 @@ std::string row_text(int64_t elems, int count) {
   return text + "}\n";
 }
 
-// The sum of op(|x| * a + b) for `count` different a and b, over an array that stays in the first
-// cache: independent of each other, as in a kernel whose elements are.
+// The sum of op(|x| * a + b) for `count` different a and b, over an array in the first-level cache:
+// independent operations, as in a kernel with independent elements.
 std::string operator_text(const std::string& op, int count) {
   constexpr int kElems = 2048;
   std::string text = fmt::format(
@@ -133,7 +133,7 @@ std::string operator_text(const std::string& op, int count) {
   for (int i = 1; i <= count; ++i) {
     const std::string d = fmt::format("d{}", i);
     const bool binary = hlo::opcode_info(*hlo::opcode_from_text(op)).least_operands == 2;
-    // The larger of x and something: else p is always the smaller one.
+    // The maximum with x: p would always be the smaller one.
     const std::string call = op == "maximum" ? fmt::format("maximum({}, x)", d)
                              : binary        ? fmt::format("{}(p, {})", op, d)
                                              : fmt::format("{}({})", op, d);
@@ -148,7 +148,7 @@ std::string operator_text(const std::string& op, int count) {
   return text + "}\n";
 }
 
-// Those of hlo/ops.def that take many cycles, and two that stand for the cheap ones.
+// Operators of hlo/ops.def that take many cycles, and two that represent the cheap ones.
 std::vector<hlo::Opcode> measured_operators() {
   std::vector<hlo::Opcode> all = {hlo::Opcode::maximum, hlo::Opcode::floor};
   for (int i = 0; i < hlo::kOpcodeCount; ++i) {
@@ -289,7 +289,7 @@ class Calibrator {
     result_.target.serial_command_ns = command_ns(few, many, 72 - 8);
     if (result_.target.cores < 2) return {};
     step("forks and joins");
-    // 192 KiB in, 192 KiB out: shared between the cores, and still near.
+    // 192 KiB in, 192 KiB out: shared between the cores, and still in near caches.
     constexpr int64_t kElems = 49152;
     HEDDLE_ASSIGN_OR_RETURN(const double alone, time(row_text(kElems, 16), 1, compiler::Fuse::off));
     HEDDLE_ASSIGN_OR_RETURN(const double shared,
@@ -304,7 +304,7 @@ class Calibrator {
     return copy_bytes_per_ns(elems, ns, result_.target.serial_command_ns);
   }
 
-  // Sums of rows: next to nothing is written.
+  // Sums of rows: almost nothing is written.
   Result<double> read_ns(int64_t bytes) const {
     constexpr int64_t kColumns = 1024;
     return time(sum_text(bytes / (4 * kColumns), kColumns), 1);
@@ -315,8 +315,8 @@ class Calibrator {
     double before = 1e9;
     for (size_t i = 0; i < target.caches.size(); ++i) {
       step(fmt::format("cache {}", i + 1));
-      // Both arrays fill half of the first; of a later one, what fills the one before it too. How
-      // much of a cache that others share is ours, find_share() asks.
+      // Both arrays together fill half of the first-level cache; for later levels the size is
+      // between that and the previous level. find_share() finds our share of a shared cache.
       int64_t array = target.caches[i].bytes / 4;
       if (i > 0) array = std::min(array, geometric_mean(target.caches[i - 1].bytes, array));
       HEDDLE_ASSIGN_OR_RETURN(const double rate, copy_rate(array, 1));
@@ -341,7 +341,7 @@ class Calibrator {
     return {};
   }
 
-  // Of a cache that other machines share too, what is there for us.
+  // How much of a cache that other machines also use is available to us.
   Status find_share() {
     target::Target& target = result_.target;
     if (target.caches.size() < 2) return {};
@@ -361,7 +361,7 @@ class Calibrator {
 
   Status measure_operators() {
     const double vectors = 2048.0 / result_.target.lanes(tensor::Type::f32);
-    // What stands around the operator: a multiplication and two additions.
+    // The cost of the surroundings: a multiplication and two additions.
     HEDDLE_ASSIGN_OR_RETURN(const double bare, cycles_of("negate", vectors));
     for (const hlo::Opcode opcode : measured_operators()) {
       const std::string text(hlo::opcode_text(opcode));
@@ -378,7 +378,7 @@ class Calibrator {
     return (many - few) / 3 / vectors * result_.target.clock_ghz;
   }
 
-  // On one core, where the clock of the thread can tell the time.
+  // On one core, where the thread's clock can be used.
   Status measure_fit() {
     target::Target one = result_.target;
     one.cores = 1;

@@ -12,19 +12,19 @@ namespace heddle::api {
 
 struct CalibrateProgress {
   int64_t done = 0, tasks = 0;
-  std::string what;  // that is measured next
+  std::string what;  // what is measured next
 };
 
-// A memory-bound kernel: what the new target predicts beside what was measured.
+// A memory-bound kernel: prediction with the new target, and measurement.
 struct CalibrateFit {
   std::string name;
   double predicted_ns = 0, measured_ns = 0;
 };
 
 struct Calibration {
-  target::Target target;  // the host's, with what was measured in place of the shipped figures
+  target::Target target;  // the host's, with measured values instead of shipped ones
   std::vector<CalibrateFit> fits;
-  // exp(mean |log(predicted / measured)|) - 1, and the largest of them.
+  // exp(mean |log(predicted / measured)|) - 1, and the largest such error.
   double geomean_error = 0, worst_error = 0;
   double seconds = 0;
 };
@@ -34,9 +34,9 @@ struct CalibrateOptions {
   std::function<void(const CalibrateProgress&)> progress;
 };
 
-// Bandwidth by size, the constants of calls and of forks, cycles of operators. Everything is
-// measured through kernels that this compiler makes, best of many short batches, so that other work
-// on the machine lengthens it rather than spoils it. About 20 s. Errors: machine (no code
+// Measures bandwidth by size, constants of calls and forks, and cycles of operators, all with
+// kernels of this compiler, as the best of many short batches, so that other work on the machine
+// prolongs the measurement instead of distorting it. About 20 s. Errors: machine (no code
 // generator).
 Result<Calibration> calibrate(const CalibrateOptions& options);
 

@@ -28,7 +28,7 @@ double copy_bytes_per_ns(int64_t elems, double ns, double command_ns) {
 
 namespace {
 
-// How far the target's figures are from these times.
+// Total deviation of the target's predictions from these times.
 double error_of(const target::Target& target, std::span<const TransferTime> times) {
   using cost::Transition;
   double error = 0;

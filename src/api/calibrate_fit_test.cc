@@ -25,7 +25,7 @@ TEST(CalibrateFit, ACommandIsWhatMoreOfThemCost) {
   EXPECT_EQ(command_ns(700, 690, 64), 1) << "a disturbed measurement gives no negative time";
 }
 
-// 16 kernels: 160 us alone are 80 us of two cores, 88 were measured: half a microsecond a kernel.
+// 16 kernels: 160 us on one core are 80 us on two; 88 were measured: half a microsecond per kernel.
 TEST(CalibrateFit, AForkIsWhatTheCoresCostBeyondTheirWork) {
   EXPECT_DOUBLE_EQ(fork_ns(160e3, 88e3, 16, 2), 500);
   EXPECT_DOUBLE_EQ(fork_ns(160e3, 56e3, 16, 4), 1000);
@@ -38,7 +38,7 @@ TEST(CalibrateFit, ACopyReadsAndWrites) {
   EXPECT_DOUBLE_EQ(copy_bytes_per_ns(64, 40, 50), 512) << "at least a nanosecond";
 }
 
-// Copies and sums as a machine of 8 MiB makes them, of a target that says 32.
+// Copies and sums on a machine with 8 MiB, while the target states 32.
 TEST(CalibrateFit, ASharedCacheIsAsLargeAsCopiesSay) {
   target::Target target;
   target.caches = {{32 << 10, 1, 160}, {1 << 20, 1, 100}, {8 << 20, 2, 90}};
@@ -76,7 +76,7 @@ TEST(CalibrateFit, AnOperatorIsWhatItCostsMoreThanAnAddition) {
   EXPECT_DOUBLE_EQ(target.cycles["add"], 0.5);
 }
 
-// Twice and half as much are equally wrong, and do not cancel.
+// Errors of factors 2 and 1/2 are equally large, and do not cancel.
 TEST(CalibrateFit, ErrorsAreOfRatios) {
   const std::vector<CalibrateFit> fits{{"a", 200, 100}, {"b", 100, 200}, {"c", 300, 300}};
   const FitErrors errors = errors_of(fits);

@@ -1,4 +1,4 @@
-// What a profile tells of one command of a program.
+// The profile of one command of a program.
 #pragma once
 
 #include "api/session.h"
@@ -7,7 +7,7 @@
 
 namespace heddle::api {
 
-// Without the model's nodes. The texts are the program's.
+// Without model nodes. The texts belong to the program.
 CommandReport report_command(const program::Program& program, const program::Command& command,
                              const runtime::CommandProfile& profile);
 

@@ -47,7 +47,7 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// Whether this process has opened the code generator.
+// Whether this process has loaded the code generator.
 bool code_generator_is_mapped() {
   bool found = false;
   dl_iterate_phdr(
@@ -60,8 +60,8 @@ bool code_generator_is_mapped() {
   return found;
 }
 
-// Whether a compilation opened the code generator or left something new in the cache: then it was
-// cold.
+// Detects whether a compilation loaded the code generator or added entries to the cache: then the
+// cache was cold.
 class CacheWatch {
  public:
   explicit CacheWatch(const std::string& directory)
@@ -72,7 +72,7 @@ class CacheWatch {
   }
 
  private:
-  // Only looked at where the code generator does not tell.
+  // Only counted if the code generator was already loaded and tells nothing.
   int64_t entries() const {
     if (directory_.empty() || !was_mapped_) return 0;
     auto cache = cache::ObjectCache::open(directory_);
@@ -88,7 +88,7 @@ Status dump_program(const program::Program& program, const std::string& director
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   const std::filesystem::path path = std::filesystem::path(directory) / "5-program.txt";
-  std::filesystem::remove(path, error);  // a link is replaced: what it leads to stays as it is
+  std::filesystem::remove(path, error);  // a symbolic link is replaced; its target is not changed
   std::ofstream file(path);
   file << program::to_string(program) << std::flush;
   if (!file.good()) return machine_error("cannot write {}", path.string());
@@ -111,7 +111,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   }
   Result<program::Program> take() const override {
     HEDDLE_RETURN_IF_ERROR(check_code());
-    // Where it is not loaded nothing is done once: whoever loads it does.
+    // An unloaded program is saved with its once section; it runs after loading.
     if (device_->starts_late()) return unloaded_;
     return executable_->take_once();
   }
@@ -135,7 +135,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   }
   Result<std::unique_ptr<Context>> make_context(
       std::shared_ptr<runtime::Cancellation> cancellation) override;
-  // Once a context was made; null on other devices.
+  // Set after a context was made; null on other devices.
   const runtime::CudaDevice* gpu() const { return device_->gpu(); }
   void ran() const {
     if (keeper_) keeper_->ran();
@@ -238,7 +238,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     return {};
   }
 
-  // What callers bind is measured by our ports, what the executor reads by the program's.
+  // Callers bind memory of our ports' sizes, the executor accesses it by the program's.
   Status check_against(const program::Program& program) const {
     const size_t inputs = program::shown_inputs(program), outputs = program::shown_outputs(program);
     HEDDLE_CHECK(inputs == inputs_.size() && outputs == outputs_.size(),
@@ -277,11 +277,11 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
 
   const std::unique_ptr<OpenedDevice> device_;  // outlives the executable
   std::mutex start_mutex_;
-  program::Program unloaded_;  // of a device that starts late, or without code: as it was compiled
+  program::Program unloaded_;  // if the device starts late, or without code: as compiled
   bool has_code_ = true;
   std::shared_ptr<runtime::Executable> executable_;
   std::shared_ptr<runtime::StateArrays> states_ = std::make_shared<runtime::StateArrays>();
-  std::unique_ptr<OnceKeeper> keeper_;  // or none
+  std::unique_ptr<OnceKeeper> keeper_;  // may be null
 };
 
 class CompiledContext : public Context {
@@ -340,7 +340,7 @@ class CompiledContext : public Context {
   }
 
  private:
-  // Not one of the hidden ones either.
+  // Hidden ports are out of range, too.
   Status check_port(bool input, int64_t number) const {
     const std::vector<Port>& ports = input ? program_->inputs() : program_->outputs();
     if (number < std::ssize(ports)) return {};
@@ -349,8 +349,8 @@ class CompiledContext : public Context {
   }
   std::shared_ptr<const CompiledProgram> program_;  // outlives the context
   IndexGuard guard_;
-  std::vector<const program::Command*> commands_;  // by number, those of regions too
-  std::vector<std::vector<const char*>> nodes_;    // by command: names of the model's
+  std::vector<const program::Command*> commands_;  // by number, including those of regions
+  std::vector<std::vector<const char*>> nodes_;    // by command: names of model nodes
   std::unique_ptr<runtime::Context> context_;
 };
 
@@ -369,7 +369,7 @@ Result<std::shared_ptr<CompiledProgram>> make_program(const DeviceRequest& where
   return std::make_shared<CompiledProgram>(std::move(device));
 }
 
-// To the caller's log.
+// Writes to the caller's log.
 void tell(const char* what, const Model& model, const Program& program) {
   const ProgramFacts& facts = program.facts();
   log(LogLevel::info, "{} {} for {} ({}): {} kernels, {:.1f} ms{}", what, model.name(),
@@ -377,7 +377,7 @@ void tell(const char* what, const Model& model, const Program& program) {
       facts.cache_warm ? ", all from the cache" : "");
   for (const auto& [step, ms] : program.steps())
     log(LogLevel::debug, "{}: {} {:.1f} ms", model.name(), step, ms);
-  for (size_t i = model.notes().size(); i < program.notes().size(); ++i)  // those were told before
+  for (size_t i = model.notes().size(); i < program.notes().size(); ++i)  // new ones
     log(LogLevel::info, "{}: {}", model.name(), program.notes()[i]);
 }
 

@@ -8,10 +8,10 @@
 
 namespace heddle::api {
 
-// A program that a device loads. The module is consumed.
+// A program loaded on a device. Consumes the module.
 Result<std::shared_ptr<Program>> compile_for_device(std::unique_ptr<hlo::Module> module,
                                                     const Model& model, const Settings& settings);
-// `saved` is a program of a file.
+// `saved` comes from a file.
 Result<std::shared_ptr<Program>> load_for_device(program::Program saved, const Model& model,
                                                  const DeviceRequest& where,
                                                  const std::string& dump_directory);

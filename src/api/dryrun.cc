@@ -35,7 +35,7 @@ class Estimate {
     for (const auto& kernel : report.kernels) kernel_ns_[kernel.name] = kernel.predicted_ns;
   }
 
-  // How often its regions run: of a loop its trips, one where they are not known.
+  // How often its regions run: for a loop its trip count, or 1 if that is unknown.
   int64_t times(const Command& command, const program::CommandInfo& info) {
     if (!std::holds_alternative<program::Loop>(command)) return 1;
     const auto known = trips_.find(info.name);
@@ -43,7 +43,7 @@ class Estimate {
     return known == trips_.end() ? 1 : known->second;
   }
 
-  // Of a loop all trips that are known, of a branch the longest region.
+  // For a loop all known trips, for a branch the longest region.
   double ns(const Command& command, const program::CommandInfo& info) {
     if (const auto* launch = std::get_if<program::Launch>(&command)) return kernel_ns(*launch);
     if (const auto* loop = std::get_if<program::Loop>(&command))
@@ -105,7 +105,7 @@ class Estimate {
   std::unordered_map<std::string, int64_t> trips_;  // by name of the loop
 };
 
-// `times`: how often the command runs.
+// `times`: number of executions of the command.
 void collect_flops(const program::Program& program, const Command& command,
                    const program::CommandInfo& info, int64_t times, Estimate& estimate,
                    DryCommand& made) {
@@ -141,7 +141,7 @@ void describe_memory(const program::Program& program, const Model& model, int64_
   if (!run.own_memory) run.total_bytes += run.input_bytes + run.output_bytes;
 }
 
-// The clock is that of program::plan_streams, so that the last end is run.ns.
+// Uses the clock of program::plan_streams, so that the last end equals run.ns.
 void describe_commands(const program::Program& program, const std::vector<double>& ns,
                        const program::StreamPlan& plan, double wait_ns, Estimate& estimate,
                        DryRun& run) {
@@ -183,7 +183,7 @@ void describe_commands(const program::Program& program, const std::vector<double
                    [](const DryValue& a, const DryValue& b) { return a.bytes > b.bytes; });
 }
 
-// Compiled for it, without it: no code is made.
+// Compiled for the device's target without machine code.
 Result<Settings> settings_for(const CompileOptions& options, const target::Target& target,
                               const std::string& name) {
   CompileOptions chosen = options;
@@ -207,7 +207,7 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const runtime::VirtualOptions simulated, read_virtual(options.device));
   HEDDLE_ASSIGN_OR_RETURN(const target::Target named, target::find_target(simulated.name));
   HEDDLE_ASSIGN_OR_RETURN(Settings settings, settings_for(options, named, simulated.name));
-  // A CPU's kernels take all of its cores: side by side they would only share them.
+  // A CPU's kernels use all of its cores, so running them concurrently gains nothing.
   program::StreamOptions streams;
   const bool asked = options.device.find("streams=") != std::string::npos;
   streams.most_streams =

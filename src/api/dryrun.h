@@ -1,5 +1,5 @@
-// A dry run: what a model would need on a device that is not here. It is compiled for the device's
-// target as ever; nothing is loaded or run. Times are the cost model's (cost/README.md).
+// A dry run: what a model would need on a device that is not present. It is compiled for the
+// device's target as usual; nothing is loaded or run. Times are the cost model's (cost/README.md).
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace heddle::api {
 struct DryCommand {
   std::string name, operators, kind, kernel;
   int64_t stream = 0;
-  std::vector<int64_t> waits;  // for these commands of other streams
+  std::vector<int64_t> waits;  // commands of other streams that it waits for
   double start_ns = 0, ns = 0;
   int64_t flops = 0, bytes = 0;
-  int64_t live_bytes = 0;  // of temporaries, with those of its regions
+  int64_t live_bytes = 0;  // of temporaries, including those of its regions
 };
 
 struct DryValue {
@@ -28,17 +28,17 @@ struct DryValue {
 
 struct DryRun {
   std::string device, target, options;
-  int64_t cores = 0;  // of a GPU: multiprocessors
+  int64_t cores = 0;  // for a GPU: multiprocessors
   std::vector<DryCommand> commands;
   std::vector<std::string> notes;
   program::MemoryNumbers memory;
-  int64_t pool_peak_bytes = 0;  // of temporaries: the plan's, or what a pool takes at most
-  bool own_memory = false;  // then inputs, outputs and host_memory are the host's, and values cross
+  int64_t pool_peak_bytes = 0;  // for temporaries: the plan's bytes, or the pool's peak
+  bool own_memory = false;      // inputs, outputs and host_memory are the host's, and values cross
   program::MemoryNumbers host_memory;
   program::Crossings crossings;
   int64_t constant_bytes = 0, once_bytes = 0, input_bytes = 0, output_bytes = 0;
-  int64_t total_bytes = 0, capacity_bytes = 0;  // what must fit at once; what there is
-  std::vector<DryValue> peak;                   // alive at the peak, largest first
+  int64_t total_bytes = 0, capacity_bytes = 0;  // must fit at the same time; available
+  std::vector<DryValue> peak;                   // live at the peak, largest first
   size_t peak_command = 0;
   int64_t streams = 1, events = 0, dependences = 0, crossing = 0;
   double ns = 0, one_stream_ns = 0;

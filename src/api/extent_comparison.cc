@@ -15,7 +15,7 @@ using hlo::Instr;
 using hlo::Opcode;
 using tensor::Literal;
 
-// A whole number; none: it is not one, or floats of its size are not all exact.
+// An exact integer; no value: it is not an integer, or a float too large to be exact.
 std::optional<int64_t> whole(const Literal& x, int64_t i) {
   if (tensor::is_complex(x.type()) || x.type() == tensor::Type::pred) return std::nullopt;
   if (!tensor::is_float(x.type())) return x.get_s64(i);
@@ -31,8 +31,8 @@ bool same_element(const Literal& a, int64_t i, const Literal& b, int64_t k) {
                                       : a.get_bits(i) == b.get_bits(k);
 }
 
-// How much more each element of the first one is than that at the same place of the second one,
-// where both have it; none: that is not one number.
+// The common difference between the elements of a and b at equal positions; no value: they differ
+// by different numbers.
 std::optional<int64_t> difference(const Literal& a, const Literal& b) {
   if (a.type() != b.type() || a.shape().rank() != b.shape().rank()) return std::nullopt;
   if (a.shape() == b.shape() && a.elems() > kMostFolded) return 0;
@@ -73,7 +73,7 @@ bool slices_agree(const Instr* a, const Instr* b, const Grows& grows) {
   return true;
 }
 
-// A constant of which positions are read: what stands behind the others in a longer one is not.
+// A constant that is only indexed by gathers: the additional elements of a longer one are not read.
 bool is_table(const Instr& instr) {
   const std::vector<Instr*>& users = instr.users();
   return instr.is(Opcode::constant) &&
@@ -172,7 +172,7 @@ std::vector<std::pair<size_t, int64_t>> ExtentComparison::slices() const {
 Status ExtentComparison::find_numbered(size_t s, int64_t apart, int64_t base, int64_t later_base,
                                        Numbered* numbered) const {
   HEDDLE_RETURN_IF_ERROR(same_structure([&](size_t instr, int64_t d, int64_t more) {
-    if (d >= 0 && more < 0) return false;  // beyond where it begins at the bound
+    if (d >= 0 && more < 0) return false;  // starts cannot move backwards
     if (more != 0 && more % apart == 0) numbered->growing.push_back({instr, d, s, more / apart});
     return more % apart == 0;
   }));

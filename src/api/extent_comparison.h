@@ -1,5 +1,5 @@
-// Private to bounded: a model at two extents of a symbol. Its graphs have to be the same but for
-// dimensions, and these must be what the operators say.
+// Private to bounded: compares a model at two extents of a symbol. The graphs must be equal except
+// for dimensions, and these must be what the operators imply.
 #pragma once
 
 #include <functional>
@@ -9,18 +9,18 @@
 
 namespace heddle::api {
 
-// What extents have become in an imported entry, but for extents: of its operators by their
-// numbers.
+// Places of an imported entry, other than dimensions of shapes, that depend on extents; operators
+// are identified by number.
 struct Numbered {
-  // All elements of a constant, or where a slice begins in a dimension, are `factor` times the
-  // symbol's extent and something else.
+  // All elements of a constant, or the start of a slice in a dimension, are `factor` times the
+  // symbol's extent plus a constant.
   struct Growing {
     size_t instr = 0;
-    int64_t dimension = -1;  // of a slice
+    int64_t dimension = -1;  // of a slice; -1: a constant
     size_t symbol = 0;
     int64_t factor = 0;
   };
-  // What a slice has of a dimension that follows a symbol.
+  // The extent of a slice along a dimension that follows a symbol.
   struct Slice {
     size_t instr = 0;
     int64_t dimension = 0;
@@ -30,7 +30,7 @@ struct Numbered {
   std::vector<Slice> slices;
 
   bool empty() const { return growing.empty() && slices.empty(); }
-  // Whether a slice begins further on where there is more.
+  // Whether the start of a slice depends on an extent.
   bool moves(size_t instr, int64_t dimension) const;
   hlo::SliceExtents extents_of(const hlo::Module& module) const;
 };
@@ -40,19 +40,19 @@ class ExtentComparison {
   ExtentComparison(const import::Imported& a, const import::Imported& b, const std::string& symbol)
       : a_(*a.module), b_(*b.module), symbol_(symbol) {}
 
-  // The error that it does.
+  // The error that `what` depends on the extent.
   Status depends(const std::string& what) const;
-  // Every computation, instruction by instruction. Elements of constants of the entry may all be
-  // the same number more in a, where `growth` says so of the instruction's number (dimension -1);
-  // and a slice may begin so much further on in a dimension.
+  // Compares every computation, instruction by instruction. All elements of a constant of the entry
+  // may be larger in a by the same number, if `growth` allows it for the instruction's number
+  // (dimension -1); likewise the start of a slice in a dimension.
   using Growth = std::function<bool(size_t instr, int64_t dimension, int64_t more)>;
   Status same_structure(const Growth& growth) const;
-  // Dimensions are those of classes of the table's symbols, which are at their bounds in a and,
-  // those of their own, at `others` in b.
+  // Checks that dimensions follow the classes of the table's symbols, which are at their bounds in
+  // a; in b the independent ones are at `others`.
   Status same_classes(hlo::SymbolTable table, const hlo::SliceExtents& slices,
                       const Sizes& others) const;
-  // same_structure, and what symbol s is in it: its extent is `base` in a and `apart` less in b. It
-  // is `later_base` where what is in `numbered` already was found.
+  // Does same_structure(), and finds how the graph depends on symbol s, whose extent is `base` in a
+  // and `apart` less in b. For slices already in `numbered` its extent was `later_base`.
   Status find_numbered(size_t s, int64_t apart, int64_t base, int64_t later_base,
                        Numbered* numbered) const;
 
@@ -62,7 +62,8 @@ class ExtentComparison {
   const std::string& symbol_;
 };
 
-// What is more in the entry where the extents (of symbols' own) are so much more.
+// The growth that `numbered` implies if the extents (of independent symbols) differ by
+// `differences`.
 ExtentComparison::Growth growth_of(const Numbered& numbered, const Sizes& differences);
 
 }  // namespace heddle::api

@@ -10,7 +10,7 @@ Result<compiler::GpuKernels> gpu_kernels(const Model& model, const CompileOption
     return user_error("{} is already compiled, or was consumed: GPU text needs the model itself",
                       model.name());
   HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::find_target(options.target));
-  // The other choices are those of any compilation; its target is a CPU's.
+  // The other options are read as usual; that needs a CPU target.
   CompileOptions others = options;
   others.device.clear();
   others.target = "portable";

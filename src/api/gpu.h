@@ -1,5 +1,5 @@
-// A model's kernels for a GPU target, without a GPU: compiler/gpu_kernels.h with the options of a
-// compilation.
+// Compiles a model's kernels for a GPU target without a GPU: compiler/gpu_kernels.h with the
+// options of a compilation.
 #pragma once
 
 #include "api/session.h"
@@ -7,7 +7,7 @@
 
 namespace heddle::api {
 
-// `options.target` names a GPU's target. Error: it does not, or the model was consumed.
+// `options.target` must name a GPU target. Error: it does not, or the model was consumed.
 Result<compiler::GpuKernels> gpu_kernels(const Model& model, const CompileOptions& options);
 
 }  // namespace heddle::api

@@ -7,7 +7,7 @@ namespace heddle::api {
 
 namespace {
 
-// 80 of sm_80; 0: no name of a GPU.
+// 80 for sm_80; 0: not the name of a GPU target.
 int capability_of(const std::string& name) {
   return name.starts_with("sm_") ? std::atoi(name.c_str() + 3) : 0;
 }
@@ -16,7 +16,7 @@ int capability_of(const std::string& name) {
 
 Result<std::shared_ptr<runtime::CudaDevice>> open_gpu(int number) {
   static std::mutex mutex;
-  // Never destroyed: at exit the driver may have gone before.
+  // Never destroyed: at exit the driver may already have been shut down.
   static auto& all = *new std::map<int, std::shared_ptr<runtime::CudaDevice>>;
   const std::lock_guard lock(mutex);
   if (const auto known = all.find(number); known != all.end()) return known->second;
@@ -32,7 +32,7 @@ Result<target::Target> gpu_target(const runtime::CudaDeviceInfo& info) {
     if (capability_of(name) <= capability) best = std::max(best, capability_of(name));
   if (best == 0)
     return error_of(ErrorKind::device, "{}: sm_{} is older than sm_80", info.name, capability);
-  // An own major version needs a target of its own: cubins do not go from one to the next.
+  // Every major version needs its own target: cubins do not run on the next one.
   HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::find_target(fmt::format("sm_{}", best)));
   HEDDLE_RETURN_IF_ERROR(check_gpu(target, info));
   target.multiprocessors = info.multiprocessors;

@@ -12,9 +12,10 @@ namespace heddle::api {
 // Thread-safe. Error (machine): no driver, no such device.
 Result<std::shared_ptr<runtime::CudaDevice>> open_gpu(int number);
 
-// The newest shipped target that the device runs. Error (machine): it is older than all of them.
+// The newest shipped target that runs on the device. Error (machine): the device is older than all
+// of them.
 Result<target::Target> gpu_target(const runtime::CudaDeviceInfo& info);
-// Does code for `target` run there? Error (machine): no.
+// Whether code for `target` runs on the device. Error (machine): it does not.
 Status check_gpu(const target::Target& target, const runtime::CudaDeviceInfo& info);
 
 }  // namespace heddle::api

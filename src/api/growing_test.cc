@@ -1,5 +1,5 @@
-// Inputs to which others are joined, as caches of decoders: one program, extents that follow from
-// others, memory.
+// Inputs that others are appended to, such as caches of decoders: one program, derived extents,
+// memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ constexpr int64_t kBound = 20, kRows = 2, kWidth = 3;
 
 class Growing : public testing::Test {
  protected:
-  // present = past [2, past, 3] and one row more; y = the sum of present * weights [total, 1].
+  // present = past [2, past, 3] with one more row; y = the sum of present * weights [total, 1].
   void SetUp() override { write("total"); }
   void write(const std::string& total) {
     import::testing::Model model;
@@ -58,7 +58,7 @@ class Growing : public testing::Test {
     return *program;
   }
 
-  // One run on `past` of so many rows; what comes out of it.
+  // One run on `past` with so many rows; returns its results.
   static std::vector<float> grown(Context& context, const std::vector<float>& past, int64_t rows) {
     std::vector<float> fresh(kRows * kWidth), weights(static_cast<size_t>(rows + 1)),
         present(static_cast<size_t>(kRows * (rows + 1) * kWidth) + 1, -7.0F), y(kRows * kWidth);
@@ -102,7 +102,7 @@ TEST_F(Growing, OneProgramServesAllExtents) {
   ASSERT_TRUE(context);
   std::vector<float> cache;
   for (int64_t n = 0; n <= kBound; ++n) cache = grown(**context, cache, n);
-  // Shorter again, and what was there before is not seen.
+  // A shorter one again: earlier contents are not visible.
   const std::vector<float> nothing(static_cast<size_t>(kRows * 15 * kWidth), std::nanf(""));
   grown(**context, nothing, 15);
   for (const int64_t n : {14, 3, 4, 20, 0, 1})
@@ -140,7 +140,7 @@ TEST_F(Growing, ExtentsThatFollowAreChecked) {
   EXPECT_FALSE(Model::open(path_, bounds(kBound, kBound)));
 }
 
-// As exporters name it. The values that will be bound say the first extents.
+// With names as exporters write them. Hinted shapes give the first extents.
 TEST_F(Growing, ExpressionsFollow) {
   write("past + 1");
   OpenOptions open;
@@ -155,7 +155,7 @@ TEST_F(Growing, ExpressionsFollow) {
   for (int64_t n = 0; n <= kBound; ++n) cache = grown(**context, cache, n);
 }
 
-// The outputs' memory may be that of inputs.
+// Outputs may use the memory of inputs.
 TEST_F(Growing, CachesMayShareTheirMemory) {
   const auto program = compiled(path_, bounds(kBound, kBound + 1));
   auto context = program->make_context();
@@ -196,7 +196,7 @@ TEST_F(Growing, AFileHasTheOneProgram) {
   std::remove(path.c_str());
 }
 
-// Slices of x [4, length, 3]: y, and the sum of it.
+// Slices of x [4, length, 3]: y, and its sum.
 class Slices : public testing::Test {
  protected:
   void TearDown() override { std::remove(path_.c_str()); }
@@ -217,7 +217,8 @@ class Slices : public testing::Test {
     return std::move(*result);
   }
 
-  // Of every extent from `least` on: elements [start, end), counted from the end where negative.
+  // Checks every extent from `least` on: elements [start, end); negative numbers count from the
+  // end.
   void check(int64_t start, int64_t end, int64_t least) {
     const auto model = opened(start, end);
     CompileOptions options;
@@ -250,7 +251,7 @@ class Slices : public testing::Test {
           ASSERT_EQ(sum[size_t(row * 3 + c)], wanted) << n;
         }
     }
-    EXPECT_LE((*program)->facts().compilations, 4);  // of 1, 4, 16 and 40; no extent by itself
+    EXPECT_LE((*program)->facts().compilations, 4);  // for 1, 4, 16 and 40; not for each extent
     if (least == 1) return;
     EXPECT_THAT((*context)->set_extent("length", least - 1).error().message,
                 HasSubstr("wanted " + std::to_string(least) + " to 40"));

@@ -14,22 +14,22 @@
  * where, got, wanted, what to do. NULL where a pointer is needed, a number out of range or a wrong
  * struct_size are user errors that name the function and the argument. In these cases a function
  * without a status does nothing, returns 0 or NULL and zeroes the caller's struct, and
- * heddle_last_error says why. Handles that were freed cannot be recognised as such.
+ * heddle_last_error gives the reason. Use of a freed handle is not detected.
  *
- * Ownership. What a function writes to its last argument belongs to the caller, who frees it with
- * the function of that type; freeing NULL does nothing. A program no longer needs its model, and a
- * context keeps its program alive. Strings and arrays inside the structs below belong to the object
- * they were read from and live as long as it does.
+ * Ownership. An object written to a function's last argument belongs to the caller, who frees it
+ * with the free function of its type; freeing NULL does nothing. A program no longer needs its
+ * model, and a context keeps its program alive. Strings and arrays inside the structs below belong
+ * to the object they were read from and live as long as it does.
  *
  * Structs. The caller sets struct_size to sizeof the struct and zeroes the rest; zero is always the
  * default. Members are only added at the end: old callers work with new libraries, and new callers
- * with old ones where the members that these do not know are zero.
+ * with old libraries if the members that are unknown to these are zero.
  *
  * Threads. Different objects may be used from different threads. One model or program may be read
  * by several threads at once (compiling with consume_model counts as writing); a context is used by
  * one thread at a time, except for heddle_context_cancel; contexts of one program run concurrently.
- * Where it draws random numbers (HLO's rng) their runs take turns: each continues where the one
- * before stopped, from the same start whenever the program is made or loaded.
+ * If the program draws random numbers (HLO's rng), these runs take turns: each continues the
+ * sequence of the previous one; compiling or loading the program restarts the same sequence.
  */
 #ifndef HEDDLE_API_HEDDLE_H
 #define HEDDLE_API_HEDDLE_H
@@ -53,7 +53,7 @@ extern "C" {
 #define HEDDLE_VERSION_MINOR 1
 #define HEDDLE_VERSION_PATCH 0
 
-/* Of the library: major * 1000000 + minor * 1000 + patch. */
+/* The version of the library: major * 1000000 + minor * 1000 + patch. */
 HEDDLE_EXPORT uint32_t heddle_version(void);
 
 /* ---- errors ---- */
@@ -67,14 +67,14 @@ enum {
   HEDDLE_CANCELLED = 4,     /* by the caller: heddle_context_cancel, a progress function */
 };
 HEDDLE_EXPORT int heddle_status_kind(const heddle_status* status);
-/* heddle_status_code; what a program may want to tell apart within a kind. More may come. */
+/* heddle_status_code: distinguishes errors of one kind. More codes may be added. */
 enum {
-  HEDDLE_CODE_NONE = 0,        /* the kind says all, or there is no error */
-  HEDDLE_CODE_UNSUPPORTED = 1, /* user: an operator, type or form of it is not implemented */
+  HEDDLE_CODE_NONE = 0,        /* no further distinction, or no error */
+  HEDDLE_CODE_UNSUPPORTED = 1, /* user: an operator, a type or a form of it is not implemented */
   HEDDLE_CODE_SHAPE = 2,       /* user: shapes do not fit together */
-  HEDDLE_CODE_MEMORY = 3,      /* machine: there is too little */
+  HEDDLE_CODE_MEMORY = 3,      /* machine: out of memory */
   HEDDLE_CODE_DEVICE = 4,      /* machine: there is no such device, or it failed */
-  HEDDLE_CODE_VALUE = 5,       /* user: a shape depends on a value: heddle_shapes.h */
+  HEDDLE_CODE_VALUE = 5,       /* user: a shape depends on a missing value: heddle_shapes.h */
 };
 HEDDLE_EXPORT int heddle_status_code(const heddle_status* status);
 HEDDLE_EXPORT const char* heddle_status_message(const heddle_status* status); /* "" for NULL */
@@ -116,26 +116,25 @@ typedef struct heddle_open_options {
   size_t dim_count;
   const heddle_shape* shapes; /* ONNX: all dimensions of an input */
   size_t shape_count;
-  const heddle_value* constants; /* inputs with a fixed value, which cease to be inputs */
+  const heddle_value* constants; /* fixed values of inputs, which are then no longer inputs */
   size_t constant_count;
   const char* module; /* which module, if a text file holds several; NULL: there must be only one */
-  const heddle_shape* hints; /* ONNX: shapes of values that will be bound; used where `shapes` */
-  size_t hint_count;         /* has none. Ignored where shapes are fixed */
-  const heddle_dim* bounds;  /* ONNX files: dimensions that stay dynamic, up to `size`; see */
-  size_t bound_count;        /* heddle_context_set_dim. At first it is `dims`, `hints` or `size`.
-                                One that always follows another has a bound that follows, too */
-  int32_t random_constants;  /* HLO text: invents constants written as {...}; else an error */
-  const char* kv_cache;      /* caches of keys and values: ["f32"], "bf16", "int8" and NAME.scale */
-  const heddle_value*
-      values;               /* ONNX, StableHLO: of inputs in the first run. Where a shape depends */
-  size_t value_count;       /* on one, programs are specialised on it: heddle_shapes.h */
-  int32_t late;             /* shapes of inputs may differ from run to run: heddle_shapes.h */
-  const char* const* texts; /* strings of `constants` and `values`, all different: number */
-  size_t text_count;        /* i + 1 is texts[i], 0 the empty one */
+  const heddle_shape* hints;  /* ONNX: shapes of values that will be bound; used for inputs */
+  size_t hint_count;          /* that `shapes` lacks. Ignored for fixed shapes */
+  const heddle_dim* bounds;   /* ONNX files: dimensions that stay dynamic, up to `size`; see */
+  size_t bound_count;         /* heddle_context_set_dim. Initially as in `dims`, `hints` or `size`.
+                                 One derived from others must have the derived bound */
+  int32_t random_constants;   /* HLO text: invents constants written as {...}; else an error */
+  const char* kv_cache;       /* KV caches as ["f32"], "bf16", "int8" (adds ports NAME.scale) */
+  const heddle_value* values; /* ONNX, StableHLO: values of inputs in the first run. If a shape */
+  size_t value_count;         /* depends on one, programs are specialised on it: heddle_shapes.h */
+  int32_t late;               /* shapes of inputs may differ from run to run: heddle_shapes.h */
+  const char* const* texts;   /* distinct strings of `constants` and `values`: number i + 1 */
+  size_t text_count;          /* means texts[i], 0 the empty string */
 } heddle_open_options;
 
-/* Opens a model of any kind (ONNX, HLO or StableHLO text, a compiled program), told by content. The
- * file is mapped: it must not be written while the model, or a program of it, is alive. */
+/* Opens a model of any kind (ONNX, HLO or StableHLO text, a compiled program), detected from its
+ * content. The file is mapped: it must not be written while the model or a program of it lives. */
 HEDDLE_EXPORT heddle_status* heddle_model_open(const char* path, const heddle_open_options* options,
                                                heddle_model** model);
 /* The same from memory, which is copied. `name` is for messages. */
@@ -149,14 +148,14 @@ typedef struct heddle_model_info {
   const char* format;      /* "ONNX", "HLO text", "StableHLO text", "compiled program" */
   const char* name;        /* of the module */
   int64_t inputs, outputs; /* how many */
-  int64_t notes;           /* how many; they say what was assumed on import */
+  int64_t notes;           /* how many; assumptions made on import */
   int64_t instructions;    /* of the graph as imported; 0 for a compiled program */
   double import_ms;        /* time to read it */
   int32_t is_program;      /* already compiled */
 } heddle_model_info;
 HEDDLE_EXPORT void heddle_model_get_info(const heddle_model* model, heddle_model_info* info);
 HEDDLE_EXPORT const char* heddle_model_note(const heddle_model* model, int64_t number);
-/* By number: other files of the model (external data); dynamic dimensions that were not bound. */
+/* By number: other files of the model (external data); dynamic dimensions left unbound. */
 HEDDLE_EXPORT const char* heddle_model_file(const heddle_model* model, int64_t number);
 HEDDLE_EXPORT heddle_dim heddle_model_unbound(const heddle_model* model, int64_t number);
 
@@ -164,9 +163,9 @@ HEDDLE_EXPORT heddle_dim heddle_model_unbound(const heddle_model* model, int64_t
 typedef struct heddle_port {
   size_t struct_size;
   const char* name;
-  const char* alias; /* another accepted name; "" where there is none */
+  const char* alias; /* another accepted name; "" if there is none */
   heddle_type type;
-  int32_t rank; /* -1: known once a context is prepared (heddle_shapes.h) */
+  int32_t rank; /* -1: unknown until a context is prepared (heddle_shapes.h) */
   const int64_t* dims;
   int64_t bytes;
   int32_t is_text; /* strings: HEDDLE_U32 numbers, see heddle_text.h */
@@ -213,41 +212,41 @@ typedef struct heddle_compile_options {
   const char* fuse;           /* "off", "greedy", "xla", ["stitch"] */
   const char* memory;         /* ["static"], "dynamic" */
   const char* numerics;       /* "strict", ["default"], "relaxed" */
-  const char* precision;      /* ["f32"], "bf16", "f16": of all products and values that can */
-  const char* library;        /* ["none"], "auto" (where tuning found it faster), "onednn" */
+  const char* precision;      /* ["f32"], "bf16", "f16": for all products and values that can */
+  const char* library;        /* ["none"], "auto" (if tuning found it faster), "onednn" */
   const char* cache;          /* folder for compiled code [the user's], "off" */
   const char* dump;           /* folder for every stage as text [none] */
-  const char* disable;        /* passes and rewrites to leave out, separated by commas [none] */
+  const char* disable;        /* passes and rewrites to skip, separated by commas [none] */
   int64_t memory_limit_bytes; /* for temporaries [none] */
-  int32_t threads;            /* that run it [one for each available core] */
+  int32_t threads;            /* that run the program [one for each available core] */
   int32_t consume_model;      /* releases the graph to save its memory. Only the model's info and
                                  ports may be read afterwards */
   int32_t explain;            /* keeps the decisions, for heddle explain; this compiles the model
-                                 even where the cache has it */
+                                 even if the cache has it */
   int32_t streams;    /* that memory is planned for [as many as the device has; cpu: 1]; -1: any
                          number */
   const char* order;  /* of the commands: "module" [at O0, O1], "bfs", "dfs", "list", "beam",
                          "cheapest" [at O2]: the one of these with the least memory */
   int32_t background; /* heddle_compile returns as soon as there is a program of level O0; the
                          requested program is compiled in the background, and every context
-                         switches to it between two runs. heddle_program_info.swap says what
-                         that may do to results. Not for bounded dimensions */
+                         switches to it between two runs. heddle_program_info.swap tells how
+                         that may change results. Not for bounded dimensions */
   /* Called on the compiling thread (with `background` also on a thread of ours); a result other
-     than 0 cancels the compilation. Not called for what the cache has. */
+     than 0 cancels the compilation. Not called for work that the cache saves. */
   int32_t (*progress)(const heddle_compile_progress* progress, void* context);
   void* progress_context;
   const heddle_allocator* allocator; /* on device cpu [our own]; it must outlive the program */
-  int32_t compile_threads;           /* that compile it [as many as `threads`] */
-  const char* amp; /* mixed precision: ["off"], "auto" (where faster), "bf16", "f16", "propagate" */
+  int32_t compile_threads;           /* that compile the program [as many as `threads`] */
+  const char* amp; /* mixed precision: ["off"], "auto" (if faster), "bf16", "f16", "propagate" */
   const char* loss_scale;    /* "none", "auto" (heddle_state.h), 2^n [f16: auto, else none] */
-  const char* ranges;        /* a file of heddle profile --ranges: which values f16 holds [none] */
-  int32_t keep_programs;     /* programs kept for shapes that are known late [32]; the one that ran
-                                longest ago goes */
-  int64_t keep_memory_bytes; /* limit for what they take together [4 GiB] */
+  const char* ranges;        /* a file of heddle profile --ranges: which values fit f16 [none] */
+  int32_t keep_programs;     /* programs kept for a model with late shapes [32]; the least
+                                recently run one is dropped */
+  int64_t keep_memory_bytes; /* limit of their total memory [4 GiB] */
 } heddle_compile_options;
 
-/* A model that is a compiled program is loaded; then only the options device (it must be the
- * program's), threads and dump matter. */
+/* A model that is a compiled program is only loaded, with the options device (it must be the
+ * program's), threads and dump; the others are ignored. */
 HEDDLE_EXPORT heddle_status* heddle_compile(heddle_model* model,
                                             const heddle_compile_options* options,
                                             heddle_program** program);
@@ -272,11 +271,11 @@ typedef struct heddle_program_info {
   int32_t threads;
   int32_t cache_warm;                    /* the code came from the cache, or from a saved program */
   int64_t inputs, outputs, notes, steps; /* how many */
-  int64_t kernels;     /* distinct compiled kernels; from here on all is 0 for the interpreter */
-  int64_t run_kernels; /* those that a run launches: the others only prepare weights, once */
-  int64_t launches;    /* commands of one run; neighbours merged into one launch count once */
+  int64_t kernels;     /* distinct compiled kernels; 0 for the interpreter, as all that follow */
+  int64_t run_kernels; /* those that a run launches: the others only prepare weights */
+  int64_t launches;    /* commands of one run; several merged into one launch count once */
   int64_t flops;       /* of one run, in kernels */
-  int64_t min_bytes;   /* with the inputs and outputs of each kernel and copy moved once */
+  int64_t min_bytes;   /* if each kernel and copy moves its inputs and outputs once */
   int64_t constant_bytes, input_bytes, output_bytes;
   int64_t temporary_bytes;             /* the arena, as planned */
   int64_t temporary_lower_bound_bytes; /* most bytes live at one command */
@@ -286,11 +285,11 @@ typedef struct heddle_program_info {
   double peak_flops_per_ns;            /* f32, of the threads it runs on, from the target file */
   double bandwidth_bytes_per_ns;       /* to memory, likewise */
   int64_t temporary_pool_peak_bytes;   /* most that a run takes from the device for temporaries */
-  int32_t temporary_optimal; /* in this order no smaller arena exists: at the bound, or proved */
+  int32_t temporary_optimal; /* no smaller arena exists for this order: at the bound, or proved */
   /* For a compilation in the background; once it is done, this struct describes its program. */
-  int32_t pending;  /* it is not ready */
-  const char* swap; /* results of the two programs agree in their "bits", or differ by "rounding",
-                       within heddle_model_tolerance; "" where nothing is swapped */
+  int32_t pending;      /* nonzero: not ready */
+  const char* swap;     /* "bits": both programs give identical results; "rounding": results differ
+                           within heddle_model_tolerance; "": nothing is swapped */
   int64_t compilations; /* for bounded dimensions: the number of programs so far; else 1 */
   const char* bucket; /* the bounds of the last one, which this struct describes: "n=64"; else "" */
   int64_t states;     /* how many: heddle_state.h */
@@ -311,7 +310,7 @@ HEDDLE_EXPORT const char* heddle_program_step(const heddle_program* program, int
                                               double* ms);
 /* Waits at most `most_ms` for the compilation in the background, and for prepared weights that the
  * first run has begun to put into the cache. `ready` (may be NULL): whether both are done. An error
- * is that of the compilation; the program of level O0 stays. */
+ * is that of the compilation; the program of level O0 stays in use. */
 HEDDLE_EXPORT heddle_status* heddle_program_wait(heddle_program* program, int64_t most_ms,
                                                  int32_t* ready);
 /* Writes the program, with its weights prepared, as a file that heddle_model_open reads. */
@@ -322,9 +321,9 @@ HEDDLE_EXPORT heddle_status* heddle_program_save(heddle_program* program, const 
 typedef struct heddle_tune_progress { /* after each product or convolution */
   size_t struct_size;
   int64_t done, tasks;
-  const char* key;       /* what it computes, by extents */
+  const char* key;       /* identifies the computation, by its extents */
   const char* record;    /* the best one found */
-  double ns, untuned_ns; /* with it, and without tuning; 0 where it was already known */
+  double ns, untuned_ns; /* with it, and without tuning; 0 if it was already known */
   double seconds;        /* since the start */
   int32_t known;         /* kept from earlier, not measured */
   int64_t candidates;    /* given by the rules; the most promising were tried */
@@ -336,7 +335,7 @@ typedef struct heddle_tune_options {
   size_t struct_size;
   double budget_seconds; /* no task is started after this time [300] */
   int64_t candidates;    /* tried for each task, at most [12] */
-  int32_t again;         /* also measures what is already known */
+  int32_t again;         /* also measures tasks that have a record */
   /* Called on the same thread; a result other than 0 stops, and keeps what is done. */
   int32_t (*progress)(const heddle_tune_progress* progress, void* context);
   void* context;
@@ -346,10 +345,10 @@ typedef struct heddle_tune_result {
   size_t struct_size;
   int64_t tasks, measured, known, left;
   int64_t faster;        /* of those measured: faster than without tuning */
-  double ns, untuned_ns; /* of all that were measured, times their uses in the model */
+  double ns, untuned_ns; /* sums over measured tasks, times their uses in the model */
   double seconds;
   int64_t samples;  /* programs that were measured */
-  int64_t compiled; /* of those: not in the cache of objects */
+  int64_t compiled; /* of those: not in the object cache */
 } heddle_tune_result;
 
 /* Measures ways to compute the model's products and convolutions on this machine and keeps the
@@ -374,8 +373,8 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_output(heddle_context* context,
                                                         void* data);
 /* The extent of a bounded dimension in the following runs (initially the model's): inputs and
  * outputs are then dense arrays of this extent. The first run of an extent may compile; caches that
- * grow from run to run (docs/dynamic-shapes.md) have one program, and may be empty. One that
- * follows from another extent need not be said; a run fails where it was, and does not follow. */
+ * grow from run to run (docs/dynamic-shapes.md) have one program, and may be empty. An extent that
+ * is derived from others need not be set; a run fails if it was set to another value. */
 HEDDLE_EXPORT heddle_status* heddle_context_set_dim(heddle_context* context, const char* name,
                                                     int64_t extent);
 /* The first run also prepares the weights. ONNX indices out of range are user errors. */
@@ -426,7 +425,7 @@ HEDDLE_EXPORT heddle_status* heddle_queue_submit(heddle_queue* queue,
 HEDDLE_EXPORT void heddle_queue_drain(heddle_queue* queue);         /* waits for all of them */
 HEDDLE_EXPORT heddle_status* heddle_run_wait(heddle_run* run);      /* returns its error */
 HEDDLE_EXPORT int32_t heddle_run_is_done(const heddle_run* run);
-HEDDLE_EXPORT void heddle_run_free(heddle_run* run); /* done or not */
+HEDDLE_EXPORT void heddle_run_free(heddle_run* run); /* before or after it is done */
 
 /* ---- custom calls ---- */
 
@@ -441,19 +440,19 @@ typedef struct heddle_custom_call {
   size_t struct_size;
   const char* target;            /* custom_call_target */
   const char* config;            /* backend_config, as written; "" */
-  const heddle_array* arguments; /* leaves of tuples one by one; not to be written */
+  const heddle_array* arguments; /* tuples as separate leaves; read-only */
   int64_t argument_count;
   const heddle_array* results; /* to be written; initially zero */
   int64_t result_count;
-  char* error; /* room for error_bytes: a text that says why it failed; initially "" */
+  char* error; /* buffer of error_bytes for the reason of a failure; initially "" */
   int64_t error_bytes;
 } heddle_custom_call;
 /* Returns 0 on success; anything else fails the run. May be called by several threads at once. */
 typedef int32_t (*heddle_custom_function)(const heddle_custom_call* call, void* context);
 
-/* Defines what custom calls of that target do, in models that this process compiles or loads from
- * now on; for a saved program the functions must be registered before it is loaded. NULL removes
- * it. Targets that heddle knows keep their meaning. Results may depend on the arguments only. */
+/* Registers the function for custom calls of that target, in models that this process compiles or
+ * loads from now on; a saved program needs it when it is loaded. NULL removes it. Targets built
+ * into heddle keep their meaning. Results may depend on the arguments only. */
 HEDDLE_EXPORT void heddle_register_custom_call(const char* target, heddle_custom_function function,
                                                void* context);
 
@@ -469,9 +468,8 @@ typedef struct heddle_command_profile {
   const char* kernel;    /* its name; "" if it is not a kernel */
   int64_t flops, bytes;  /* of one launch */
   int64_t count, total_ns, min_ns;
-  const char* label; /* of a kernel, from its operators: "softmax_select.2"; else the kind */
-  const char* const*
-      nodes; /* the model's own nodes that it computes; live as long as the context */
+  const char* label;        /* of a kernel, from its operators: "softmax_select.2"; else the kind */
+  const char* const* nodes; /* the model's nodes that it computes; live as long as the context */
   int64_t node_count;
 } heddle_command_profile;
 HEDDLE_EXPORT int64_t heddle_context_command_count(const heddle_context* context);

@@ -12,14 +12,14 @@
 //
 // Errors are exceptions: heddle::UserError (bad file, name, shape, option), with ShapeError,
 // UnsupportedError and ValueError; heddle::MachineError, with OutOfMemory and DeviceError;
-// heddle::Cancelled. All are heddle::Error, with kind(), code(), message(), unsupported(). Where
-// HEDDLE_EXPECTED is defined before the first inclusion nothing is thrown, and the same functions
-// return heddle::expected<T, heddle::Error> (std::expected, where there is one); without
-// exceptions in the compiler, too. Memory of the library's own objects and of Tensors only: the
-// containers of the standard library throw std::bad_alloc as ever.
+// heddle::Cancelled. All are heddle::Error, with kind(), code(), message(), unsupported(). If
+// HEDDLE_EXPECTED is defined before the first inclusion, nothing is thrown and the same functions
+// return heddle::expected<T, heddle::Error> (std::expected if available); this also works with
+// exceptions disabled. It covers memory of heddle's objects and of Tensors only: containers of the
+// standard library still throw std::bad_alloc.
 //
-// Ownership: objects free what they hold; none needs another one to live on, and what is bound to a
-// Context is kept by it. Threads: as in heddle.h. get() is the handle for what has no function
+// Ownership: every object frees its resources and may outlive the others; a Context keeps what is
+// bound to it. Threads: as in heddle.h. get() returns the C handle, for functions that are missing
 // here.
 #ifndef HEDDLE_API_HEDDLE_HPP
 #define HEDDLE_API_HEDDLE_HPP
@@ -37,7 +37,7 @@
 namespace heddle {
 inline namespace HEDDLE_INLINE_NAMESPACE {
 
-// Of the library: "0.1.0".
+// The version of the library: "0.1.0".
 inline std::string version() {
   const std::uint32_t number = heddle_version();
   return std::to_string(number / 1000000) + "." + std::to_string(number / 1000 % 1000) + "." +

@@ -1,5 +1,5 @@
-/* What outputs have to be: how far off they may be, and what a StableHLO test asserts of them. Part
- * of heddle.h, which includes this header. */
+/* Checks of outputs: tolerances, and the assertions of a StableHLO test. Part of heddle.h, which
+ * includes this header. */
 #ifndef HEDDLE_API_HEDDLE_CHECK_H
 #define HEDDLE_API_HEDDLE_CHECK_H
 
@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* How far output `number` may be off: |a - b| <= absolute + relative * |b| + relative_to_max *
- * max|b|, derived from the types and the reduction lengths on the way to it. */
+/* The tolerance of output `number`: |a - b| <= absolute + relative * |b| + relative_to_max *
+ * max|b|, derived from the types and the reduction lengths on the way to the output. */
 typedef struct heddle_tolerance {
   size_t struct_size;
   double absolute, relative, relative_to_max;
@@ -18,9 +18,9 @@ typedef struct heddle_tolerance {
 HEDDLE_EXPORT void heddle_model_tolerance(const heddle_model* model, int64_t number,
                                           heddle_tolerance* tolerance);
 
-/* How many assertions (check.expect_eq and the like) a model has. */
+/* The number of assertions (check.expect_eq and the like) of a model. */
 HEDDLE_EXPORT int64_t heddle_model_assertions(const heddle_model* model);
-/* Whether they hold: outputs[i] is what a run wrote as output i. *failures: NULL if all do, else a
+/* Checks the assertions: outputs[i] is output i of a run. *failures: NULL if all hold, else one
  * line for each that does not; free it with heddle_string_free. */
 HEDDLE_EXPORT heddle_status* heddle_model_check_outputs(const heddle_model* model,
                                                         const void* const* outputs,

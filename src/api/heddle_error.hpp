@@ -1,4 +1,4 @@
-// Errors of heddle.hpp, which includes this header: exceptions, or values where HEDDLE_EXPECTED is
+// Errors of heddle.hpp, which includes this header: exceptions, or values if HEDDLE_EXPECTED is
 // defined before the first inclusion.
 #ifndef HEDDLE_API_HEDDLE_ERROR_HPP
 #define HEDDLE_API_HEDDLE_ERROR_HPP
@@ -14,7 +14,7 @@
 
 #ifdef HEDDLE_EXPECTED
 #include "heddle_expected.hpp"
-// Both kinds may be in one program: their names differ for the linker, and from the library's own.
+// One program may use both kinds: their symbols differ, also from the library's own.
 #define HEDDLE_INLINE_NAMESPACE expecting
 #elif defined(__cpp_exceptions)
 #define HEDDLE_INLINE_NAMESPACE throwing
@@ -40,13 +40,13 @@ enum class ErrorCode {
   value = HEDDLE_CODE_VALUE,
 };
 
-// One kind of fault of a model that cannot be opened; see heddle_unsupported.
+// One kind of fault in a model that cannot be opened; see heddle_unsupported.
 struct Unsupported {
   std::string kind, what, detail, way_out, place;
   std::int64_t opset = 0, count = 0;
 };
 
-// What went wrong: one line that says what, where, got, wanted, what to do. Copies are cheap and
+// An error, with a message of one line: what, where, got, wanted, what to do. Copies are cheap and
 // never fail.
 class Error : public std::exception {
  public:
@@ -59,7 +59,7 @@ class Error : public std::exception {
   ErrorCode code() const noexcept { return told_->code; }
   const std::string& message() const noexcept { return told_->message; }
   const char* what() const noexcept override { return told_->message.c_str(); }
-  // Of ErrorCode::unsupported: all that the model has and heddle lacks.
+  // For ErrorCode::unsupported: everything that the model needs and heddle lacks.
   const std::vector<Unsupported>& unsupported() const noexcept { return told_->unsupported; }
 
  private:
@@ -72,7 +72,7 @@ class Error : public std::exception {
   std::shared_ptr<const Told> told_;
 };
 
-// By kind: a bad file, a wrong name, shape or option; what the machine cannot do; the caller's end.
+// By kind: a bad file, a wrong name, shape or option; a failure of the machine; cancellation.
 struct UserError : Error {
   using Error::Error;
   explicit UserError(const Error& error) : Error(error) {}
@@ -85,7 +85,7 @@ struct Cancelled : Error {
   using Error::Error;
   explicit Cancelled(const Error& error) : Error(error) {}
 };
-// And by code.
+// By code.
 struct UnsupportedError : UserError {
   using UserError::UserError;
 };
@@ -106,7 +106,7 @@ struct DeviceError : MachineError {
 template <typename T>
 using Result = expected<T, Error>;
 #else
-// What functions that can fail return: T itself, as they throw an Error.
+// The return type of functions that can fail: T itself, since they throw an Error.
 template <typename T>
 using Result = T;
 #endif
@@ -126,7 +126,7 @@ inline std::vector<Unsupported> unsupported_of(const heddle_status* status) {
   return all;
 }
 
-// A status (not null) as an error; it is freed.
+// Converts a status (not null) to an error and frees it.
 inline Error taken(heddle_status* status) {
   const std::unique_ptr<heddle_status, void (*)(heddle_status*)> owner(status, heddle_status_free);
   return Error(static_cast<ErrorKind>(heddle_status_kind(status)),
@@ -184,7 +184,7 @@ inline void done() {}
 
 #endif
 
-// Success, or the error of a status.
+// Success (null), or the error of a status.
 inline Result<void> checked(heddle_status* status) {
   if (status != nullptr) return failed<void>(taken(status));
   return done();
@@ -194,8 +194,8 @@ inline Result<void> checked(heddle_status* status) {
 }  // namespace HEDDLE_INLINE_NAMESPACE
 }  // namespace heddle
 
-// Private to these headers: leaves the function, which returns a Result<T>, with the error of a
-// status; with that of a Result, whose value is else declared or assigned.
+// Private to these headers, for functions that return a Result<T>: return the error of a status, or
+// of a Result; HEDDLE_TRY otherwise declares `name` with its value.
 #define HEDDLE_CHECK_STATUS(T, call) \
   if (heddle_status* heddle_failed = (call)) return detail::failed<T>(detail::taken(heddle_failed))
 #ifdef HEDDLE_EXPECTED

@@ -1,5 +1,5 @@
-// heddle::expected of heddle.hpp, which includes this header where HEDDLE_EXPECTED is defined:
-// std::expected, or, before C++23, the part of it that is in common use.
+// heddle::expected of heddle.hpp, which includes this header if HEDDLE_EXPECTED is defined:
+// std::expected, or, before C++23, its commonly used part.
 #ifndef HEDDLE_API_HEDDLE_EXPECTED_HPP
 #define HEDDLE_API_HEDDLE_EXPECTED_HPP
 
@@ -34,7 +34,7 @@ class unexpected {
   E error_;
 };
 
-// Reading the value of one that has none is undefined.
+// Reading the value of an error is undefined.
 template <typename T, typename E>
 class expected {
  public:

@@ -1,5 +1,5 @@
-/* What a model file says of itself, which operators are missing, and what happens meanwhile: part
- * of heddle.h, which includes this header. */
+/* The origin of a model file, unsupported operators, and the log: part of heddle.h, which includes
+ * this header. */
 #ifndef HEDDLE_API_HEDDLE_INFO_H
 #define HEDDLE_API_HEDDLE_INFO_H
 
@@ -11,11 +11,11 @@ extern "C" {
 
 /* ---- where a model comes from ---- */
 
-/* Of an ONNX file; of StableHLO bytecode the producer. Strings are "" and numbers 0 where the file
- * does not say; compiled programs do not keep it. Strings live as long as the model. */
+/* From an ONNX file; from StableHLO bytecode the producer only. Strings are "" and numbers 0 if the
+ * file lacks them; compiled programs do not keep them. Strings live as long as the model. */
 typedef struct heddle_model_origin {
   size_t struct_size;
-  const char* producer; /* what wrote the file: "pytorch" */
+  const char* producer; /* the tool that wrote the file: "pytorch" */
   const char* producer_version;
   const char* domain;
   const char* description;
@@ -41,7 +41,7 @@ HEDDLE_EXPORT heddle_status* heddle_model_metadata(const heddle_model* model, in
 
 /* ---- what is not supported ---- */
 
-/* One kind of fault, wherever the model has it. Strings live as long as the status. */
+/* One kind of fault, with all its places in the model. Strings live as long as the status. */
 typedef struct heddle_unsupported {
   size_t struct_size;
   const char* kind;    /* "operator", "opset", "input", "initialiser", "element type" */
@@ -52,8 +52,8 @@ typedef struct heddle_unsupported {
   int64_t opset;       /* of an operator; 0: its domain is not imported */
   int64_t count;       /* places */
 } heddle_unsupported;
-/* Of a status of heddle_model_open or heddle_model_parse with HEDDLE_CODE_UNSUPPORTED: all that the
- * model has, told before any work; of others 0. */
+/* For a status of heddle_model_open or heddle_model_parse with HEDDLE_CODE_UNSUPPORTED: the number
+ * of all such faults of the model, found before it is imported; otherwise 0. */
 HEDDLE_EXPORT int64_t heddle_status_unsupported_count(const heddle_status* status);
 /* Numbers outside the range give a NULL kind. */
 HEDDLE_EXPORT void heddle_status_unsupported(const heddle_status* status, int64_t number,
@@ -63,20 +63,21 @@ HEDDLE_EXPORT void heddle_status_unsupported(const heddle_status* status, int64_
 
 enum {
   HEDDLE_LOG_NOTHING = 0,
-  HEDDLE_LOG_WARNING = 1, /* what was assumed, or went wrong without an error */
+  HEDDLE_LOG_WARNING = 1, /* assumptions, and problems that are no errors */
   HEDDLE_LOG_INFO = 2,    /* models opened, programs compiled and loaded, with their times */
   HEDDLE_LOG_DEBUG = 3,   /* the steps of compilations */
 };
 typedef struct heddle_log_message {
   size_t struct_size;
   int32_t level;
-  const char* text; /* one line, without its end; until the function returns */
+  const char* text; /* one line, without newline; valid until the function returns */
 } heddle_log_message;
 typedef void (*heddle_log_function)(const heddle_log_message* message, void* context);
 
-/* Calls `function` with messages of up to `most`, for the whole process and from any thread, one at
- * a time. NULL, or HEDDLE_LOG_NOTHING: none, as at first; calls of the function before have then
- * returned. What the function itself makes heddle do is not logged; it must not set the log. */
+/* Calls `function` with messages of level `most` and below, for the whole process and from any
+ * thread, one call at a time. NULL, or HEDDLE_LOG_NOTHING: no messages (the initial state). Calls
+ * of the previous function have returned by then. heddle calls made by the function are not logged;
+ * it must not set the log. */
 HEDDLE_EXPORT heddle_status* heddle_set_log(heddle_log_function function, void* context,
                                             int32_t most);
 

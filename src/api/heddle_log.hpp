@@ -22,22 +22,22 @@ using LogFunction = std::function<void(LogLevel, std::string_view)>;
 namespace detail {
 
 struct Log {
-  std::mutex mutex;  // of setting it
+  std::mutex mutex;  // held while it is set
   LogFunction function;
 };
 inline Log& the_log() {
   static Log& log = *new Log;  // never destroyed: threads may log while the process ends
   return log;
 }
-// An exception of the caller's function goes no further: std::terminate.
+// An exception of the caller's function calls std::terminate.
 inline void write_log(const heddle_log_message* message, void* function) noexcept {
   (*static_cast<LogFunction*>(function))(static_cast<LogLevel>(message->level), message->text);
 }
 
 }  // namespace detail
 
-// Calls `function` with messages of up to `most`, from any thread, one at a time; see
-// heddle_set_log. It must not throw. LogLevel::nothing: no longer.
+// Calls `function` with messages of level `most` and below, from any thread, one at a time; see
+// heddle_set_log. It must not throw. LogLevel::nothing: stops logging.
 inline Result<void> set_log(LogLevel most, LogFunction function = {}) {
   detail::Log& log = detail::the_log();
   const std::lock_guard<std::mutex> lock(log.mutex);

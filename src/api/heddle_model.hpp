@@ -11,7 +11,7 @@ inline namespace HEDDLE_INLINE_NAMESPACE {
 
 // A dimension of a port; see heddle_port_dim.
 struct Dim {
-  std::string name;  // what the model calls it; or empty
+  std::string name;  // in the model; or empty
   std::int64_t extent = 0, least = 0, most = 0;
   bool is_bounded() const { return least < most; }
 };
@@ -20,7 +20,7 @@ struct Dim {
 struct Port {
   std::string name, alias;
   Type type = Type::f32;
-  bool is_known = true;  // false: its shape is, once a context is prepared
+  bool is_known = true;  // false: its shape is unknown until a context is prepared
   bool is_text = false;  // strings, as numbers: Model::text
   std::vector<Dim> dims;
 
@@ -40,7 +40,7 @@ struct Port {
   }
 };
 
-// The place of a port in a list, by its name or its other one. Error: there is none.
+// The index of a port in a list, by its name or alias. Error: there is none.
 inline Result<std::size_t> number_of(const std::vector<Port>& ports, std::string_view name,
                                      const char* what) {
   std::string names;
@@ -63,7 +63,7 @@ struct OpenOptions {
   bool random_constants = false, late = false;
 };
 
-// What a model file says of itself; see heddle_model_origin.
+// The origin of a model file; see heddle_model_origin.
 struct Origin {
   std::string producer, producer_version, domain, description, graph, graph_description;
   std::int64_t ir_version = 0, version = 0, opset = 0;
@@ -112,7 +112,7 @@ inline Port port_of(const heddle_port& from) {
   return port;
 }
 
-// All inputs, or all outputs, with what is known of their dimensions.
+// All inputs, or all outputs, with their dimensions.
 template <typename Handle>
 Result<std::vector<Port>> ports_of(const Handle* handle, std::int64_t count,
                                    void (*port_at)(const Handle*, std::int64_t, heddle_port*),
@@ -135,7 +135,7 @@ Result<std::vector<Port>> ports_of(const Handle* handle, std::int64_t count,
   return ports;
 }
 
-// OpenOptions as the C interface reads them: pointers into `from`, which outlives this.
+// OpenOptions for the C interface: holds pointers into `from`, which must outlive it.
 class OpenArguments {
  public:
   explicit OpenArguments(const OpenOptions& from) {
@@ -193,18 +193,19 @@ class OpenArguments {
 class Program;
 struct CompileOptions;
 
-// A model file that is open, of any kind. One Model may be read by several threads at once. One
-// that was moved from is empty: it has no ports, and its other functions are user errors.
+// An open model of any kind. Several threads may read one Model at the same time. A moved-from
+// Model is empty: it has no ports, and its other functions are user errors.
 class Model {
  public:
-  // Told by content; the file must not be written while the Model or a Program of it is alive.
+  // The kind is detected from the content. The file must not be written while the Model or a
+  // Program of it is alive.
   static Result<Model> open(const std::string& path, const OpenOptions& options = {}) {
     const detail::OpenArguments arguments(options);
     heddle_model* opened = nullptr;
     HEDDLE_CHECK_STATUS(Model, heddle_model_open(path.c_str(), arguments.get(), &opened));
     return adopt(opened);
   }
-  // The same from memory, which is copied: models and compiled programs. `name` is for messages.
+  // The same from memory, which is copied. `name` is for messages.
   static Result<Model> parse(const std::string& name, std::string_view bytes,
                              const OpenOptions& options = {}) {
     const detail::OpenArguments arguments(options);
@@ -213,7 +214,7 @@ class Model {
                                                   arguments.get(), &opened));
     return adopt(opened);
   }
-  // Of a handle, which it owns from now on.
+  // Takes ownership of a handle.
   static Result<Model> adopt(heddle_model* handle) {
     Model model(handle);
     heddle_model_info info{};
@@ -295,7 +296,7 @@ class Model {
     return to;
   }
 
-  // Values that suit the model; the same for the same seed.
+  // Random values that suit the model; the same for the same seed.
   Result<Tensors> random_inputs(std::uint64_t seed = 0) const {
     HEDDLE_TRY_VOID(Tensors, check("random_inputs"));
     Tensors made;
@@ -310,7 +311,7 @@ class Model {
     return made;
   }
 
-  // Strings of a model are numbers of type u32: of this one; the string of a number.
+  // A model represents strings by numbers of type u32: the number of a string, and its inverse.
   Result<std::uint32_t> text_id(std::string_view text) const {
     std::uint32_t id = 0;
     const char* const data = text.data() == nullptr ? "" : text.data();
@@ -324,7 +325,7 @@ class Model {
     return std::string(text, size);
   }
 
-  // With CompileOptions::consume_model nobody else may use the model.
+  // With CompileOptions::consume_model no other thread may use the model.
   Result<Program> compile() const;
   Result<Program> compile(const CompileOptions& options) const;
 

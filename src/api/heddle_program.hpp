@@ -8,17 +8,17 @@ namespace heddle {
 inline namespace HEDDLE_INLINE_NAMESPACE {
 
 // heddle_compile_options with its size set: `options.level = "O1"; options.threads = 2;`. Strings
-// are the caller's and valid during the call.
+// belong to the caller and need only be valid during the call.
 struct CompileOptions : heddle_compile_options {
   CompileOptions() : heddle_compile_options{} { struct_size = sizeof(heddle_compile_options); }
 };
 
 class Context;
 
-// A compiled program. It no longer needs its Model; Contexts keep it. Any thread may use it.
+// A compiled program. It no longer needs its Model; Contexts keep it alive. Any thread may use it.
 class Program {
  public:
-  // Of a model or of a compiled program, in one step.
+  // Opens a model or a compiled program and compiles it if needed, in one step.
   static Result<Program> open(const std::string& path, const OpenOptions& how = {},
                               const CompileOptions& options = {}) {
     HEDDLE_TRY(Program, model, Model::open(path, how));
@@ -29,7 +29,7 @@ class Program {
     HEDDLE_TRY(Program, model, Model::parse(name, bytes, how));
     return model.compile(options);
   }
-  // Of a handle, which it owns from now on.
+  // Takes ownership of a handle.
   static Result<Program> adopt(heddle_program* handle) {
     Program program(handle);
     const heddle_program_info info = program.info();
@@ -56,7 +56,7 @@ class Program {
     return outputs_[number];
   }
 
-  // Its strings live as long as the program. Of one that was moved from: zeros.
+  // Its strings live as long as the program. All zeros for a moved-from Program.
   heddle_program_info info() const {
     heddle_program_info info{};
     info.struct_size = sizeof info;
@@ -80,13 +80,13 @@ class Program {
     }
     return all;
   }
-  // Whether what goes on in the background is done, after so many milliseconds at most.
+  // Waits at most so many milliseconds for background work; returns whether it is done.
   Result<bool> wait(std::int64_t most_ms) const {
     std::int32_t ready = 0;
     HEDDLE_CHECK_STATUS(bool, heddle_program_wait(get(), most_ms, &ready));
     return ready != 0;
   }
-  // A file that Model::open and Program::open read.
+  // Writes a file that Model::open and Program::open read.
   Result<void> save(const std::string& path) const {
     return detail::checked(heddle_program_save(get(), path.c_str()));
   }
@@ -106,13 +106,13 @@ inline Result<Program> Model::compile(const CompileOptions& options) const {
   return Program::adopt(compiled);
 }
 
-// The memory of one run. Used by one thread at a time, but for cancel(); Contexts of one Program
+// The memory of one run. Used by one thread at a time, except for cancel(); Contexts of one Program
 // run concurrently. It keeps the Tensors that are bound to it.
 class Context {
  public:
   heddle_context* get() const { return handle_.get(); }
 
-  // Runs once: all inputs by name; returns all outputs, in memory of their own.
+  // One run: takes all inputs by name, returns all outputs in new memory.
   Result<Tensors> run(const Tensors& inputs) {
     HEDDLE_TRY_VOID(Tensors, check_all_are_given(inputs));
     for (const auto& [name, tensor] : inputs) HEDDLE_TRY_VOID(Tensors, bind_input(name, tensor));
@@ -130,9 +130,9 @@ class Context {
     return results;
   }
 
-  // The same in steps, with memory that is bound once for many runs. Errors of bindings: no such
-  // port, another type or shape. The shape of an input says the extents of bounded dimensions, and
-  // the shapes of outputs are checked against them: inputs are bound first.
+  // The same in steps, with memory that is bound once for many runs. Errors: no such port, a wrong
+  // type or shape. The shape of an input sets the extents of bounded dimensions, and the shapes of
+  // outputs are checked against them, so inputs must be bound first.
   Result<void> bind_input(const std::string& name, const Tensor& tensor) {
     HEDDLE_TRY(void, i, number_of(inputs_, name, "input"));
     const Port& port = inputs_[i];
@@ -161,17 +161,17 @@ class Context {
     bound_outputs_[port.name] = tensor;
     return detail::done();
   }
-  // Finds or makes the program for the inputs that are bound; outputs() then has the shapes.
+  // Finds or compiles the program for the bound inputs; outputs() then has the shapes.
   Result<void> prepare() { return detail::checked(heddle_context_prepare(get())); }
-  // Error, too: inputs were bound at other extents after an output was.
+  // It is also an error if inputs were bound at other extents after an output.
   Result<void> run() {
     if (is_bounded_) HEDDLE_TRY_VOID(void, check_bound_outputs());
     return detail::checked(heddle_context_run(get()));
   }
-  // From any thread: the current run ends with Cancelled, else the next one.
+  // From any thread: the current run ends with Cancelled; without a current run, the next one.
   void cancel() const { heddle_context_cancel(get()); }
 
-  // As the next run writes them.
+  // The outputs as the next run writes them.
   std::vector<Port> outputs() const {
     std::vector<Port> ports;
     const std::int64_t count = heddle_context_output_count(get());
@@ -192,7 +192,7 @@ class Context {
       bool is_open = false;
       for (const Dim& dim : port.dims) is_open = is_open || dim.is_bounded();
       is_bounded_ = is_bounded_ || is_open;
-      shapes_.push_back(is_open ? Shape{-1} : port.shape());  // -1: nothing was said
+      shapes_.push_back(is_open ? Shape{-1} : port.shape());  // -1: not set yet
     }
   }
 
@@ -211,7 +211,7 @@ class Context {
     return detail::done();
   }
 
-  // Where it is another one than before. Error: this program's input cannot have it.
+  // Sets the shape of an input if it has changed. Error: this program does not allow it.
   Result<void> set_shape(std::size_t i, const Shape& shape) {
     if (shape == shapes_[i]) return detail::done();
     const auto rank = static_cast<std::int64_t>(shape.size());
@@ -250,7 +250,7 @@ class Context {
 
   detail::Owner<heddle_context> handle_;
   std::vector<Port> inputs_;
-  std::vector<Shape> shapes_;  // of inputs, as they were said
+  std::vector<Shape> shapes_;  // of inputs, as set last
   bool is_bounded_ = false;
   Tensors bound_inputs_, bound_outputs_;
 };

@@ -1,5 +1,5 @@
-// heddle::span of heddle.hpp, which includes this header: std::span, or, in C++17, the part of it
-// that is in common use.
+// heddle::span of heddle.hpp, which includes this header: std::span, or, in C++17, its commonly
+// used part.
 #ifndef HEDDLE_API_HEDDLE_SPAN_HPP
 #define HEDDLE_API_HEDDLE_SPAN_HPP
 
@@ -27,7 +27,7 @@ class span {
   constexpr span(T* data, std::size_t size) : data_(data), size_(size) {}
   template <std::size_t N>
   constexpr span(T (&array)[N]) : data_(array), size_(N) {}
-  // Of a vector, an array, another span.
+  // From a vector, an array, another span.
   template <typename Range,
             typename = std::enable_if_t<std::is_convertible_v<
                 std::remove_pointer_t<decltype(std::declval<Range&>().data())> (*)[], T (*)[]> > >

@@ -1,4 +1,5 @@
-/* What a program keeps from run to run: part of heddle.h, which includes this header. */
+/* State arrays, which a program keeps from run to run: part of heddle.h, which includes this
+ * header. */
 #ifndef HEDDLE_API_HEDDLE_STATE_H
 #define HEDDLE_API_HEDDLE_STATE_H
 
@@ -10,12 +11,12 @@ extern "C" {
 
 /* State arrays, by number (heddle_program_info.states of them): random generators, and the scale of
  * a training step's gradients, "loss_scale", f32[5]: the scale; good steps since it changed;
- * skipped steps; those skipped since the last good one; the number of the input whose gradient was
+ * skipped steps; steps skipped since the last good one; the number of the input whose gradient was
  * not finite in the last step, or -1. All contexts of a program share them. */
 HEDDLE_EXPORT void heddle_program_state(const heddle_program* program, int64_t number,
                                         heddle_port* port);
-/* Copies `bytes` bytes, the port's, between two runs: waits for a run under way. A checkpoint has
- * all states. */
+/* Copy `bytes` bytes (the port's size) between two runs: they wait for the current run to end. A
+ * checkpoint must contain all states. */
 HEDDLE_EXPORT heddle_status* heddle_program_read_state(const heddle_program* program,
                                                        int64_t number, void* data, int64_t bytes);
 HEDDLE_EXPORT heddle_status* heddle_program_write_state(heddle_program* program, int64_t number,

@@ -59,7 +59,7 @@ inline std::int64_t bytes_of(Type type) {
   return heddle_type_bytes(static_cast<heddle_type>(type));
 }
 
-// Elements of these types as their bits: heddle does not compute with them on the caller's side.
+// Elements of these types as bits: there is no arithmetic on them here.
 struct Float16 {
   std::uint16_t bits;
 };
@@ -107,14 +107,14 @@ inline std::string to_string(Type type, const Shape& shape) {
   return text + "]";
 }
 
-// An array in memory, dense and row-major: its own (64-byte aligned, as programs use it without a
+// A dense, row-major array in its own memory (64-byte aligned, so that programs use it without a
 // copy) or the caller's. Copies of a Tensor share the memory; clone() does not. Different Tensors
 // may be used from different threads.
 class Tensor {
  public:
   Tensor() = default;  // f32[0]
 
-  // Of zeros. Errors: a negative extent, too many bytes to count, a type that no array has; memory.
+  // All zeros. Errors: a negative extent, too many bytes, a type that no array has; out of memory.
   static Result<Tensor> zeros(Type type, const Shape& shape) {
     HEDDLE_TRY(Tensor, made, uninitialised(type, shape));
     if (made.bytes_ > 0) std::memset(made.data_, 0, made.bytes_);
@@ -124,7 +124,7 @@ class Tensor {
   static Result<Tensor> zeros(const Shape& shape) {
     return zeros(type_of<T>(), shape);
   }
-  // The same with whatever is in the memory.
+  // The same with unspecified contents.
   static Result<Tensor> uninitialised(Type type, const Shape& shape) {
     HEDDLE_TRY(Tensor, made, described(type, shape));
     constexpr std::align_val_t kAlignment{64};
@@ -138,7 +138,7 @@ class Tensor {
     made.data_ = memory;
     return made;
   }
-  // A copy of these elements, as many as the shape has.
+  // Copies these elements; their number must match the shape.
   template <typename T>
   static Result<Tensor> of(const Shape& shape, heddle::span<const T> elements) {
     HEDDLE_TRY(Tensor, made, uninitialised(type_of<T>(), shape));
@@ -154,7 +154,7 @@ class Tensor {
   static Result<Tensor> of(const Shape& shape, const std::vector<T>& elements) {
     return of<T>(shape, heddle::span<const T>(elements.data(), elements.size()));
   }
-  // The caller's memory, which stays valid while a Tensor or a binding has it; const: read only.
+  // A view of the caller's memory, which must outlive Tensors and bindings of it; const: read-only.
   template <typename T>
   static Result<Tensor> view(const Shape& shape, heddle::span<T> elements) {
     HEDDLE_TRY(Tensor, made, described(type_of<T>(), shape));
@@ -185,7 +185,7 @@ class Tensor {
   const void* data() const { return data_; }
   std::string to_string() const { return text(); }
 
-  // The elements. Errors: they are of another type; they are to be written and may only be read.
+  // The elements. Errors: they have another type; T is not const and the Tensor is read-only.
   template <typename T>
   Result<heddle::span<T>> span() const {
     constexpr Type kAsked = type_of<T>();
@@ -241,10 +241,10 @@ class Tensor {
   std::size_t elements_ = 0, bytes_ = 0;
   void* data_ = nullptr;
   bool is_read_only_ = false;
-  std::shared_ptr<void> owner_;  // or none: the caller's memory
+  std::shared_ptr<void> owner_;  // null: the caller's memory
 };
 
-// By name of the input or output.
+// By name of the input or output port.
 using Tensors = std::map<std::string, Tensor>;
 
 }  // namespace HEDDLE_INLINE_NAMESPACE

@@ -8,10 +8,10 @@
 extern "C" {
 #endif
 
-/* Strings of a model are numbers: equal strings have equal ones. The number of a string (`size`
- * bytes of UTF-8), which is given to it now if it is new; the string of a number, which lives as
- * long as the model. An unknown number is the empty string. Both from any thread. Fails for a model
- * without strings. */
+/* Strings of a model are represented by numbers: equal strings have equal numbers. The first
+ * function returns the number of a string (`size` bytes of UTF-8), assigning one if the string is
+ * new; the second the string of a number, which lives as long as the model. An unknown number means
+ * the empty string. Any thread may call them. They fail for a model without strings. */
 HEDDLE_EXPORT heddle_status* heddle_model_text_id(const heddle_model* model, const char* text,
                                                   size_t size, uint32_t* id);
 HEDDLE_EXPORT heddle_status* heddle_model_text(const heddle_model* model, uint32_t id,

@@ -4,7 +4,7 @@
 #include <exception>
 
 #define POCKETFFT_NO_MULTITHREADING
-#define POCKETFFT_CACHE_SIZE 16  // plans, by length
+#define POCKETFFT_CACHE_SIZE 16  // cached plans, by length
 #include <pocketfft_hdronly.h>
 
 namespace heddle::api {
@@ -19,7 +19,7 @@ using tensor::Type;
 struct Transform {
   FftAttrs::Kind kind;
   pocketfft::shape_t axes, in, out;
-  double factor = 1;  // of an inverse
+  double factor = 1;  // for an inverse transform
 };
 
 pocketfft::shape_t extents_of(const Shape& shape) {
@@ -75,7 +75,7 @@ std::optional<runtime::HostCallable> native_fft(const hlo::Instr& instr) {
     try {
       narrow ? run<float>(t, arguments[0].data, results[0].data)
              : run<double>(t, arguments[0].data, results[0].data);
-    } catch (const std::exception& e) {  // of the library: no memory
+    } catch (const std::exception& e) {  // from the library: out of memory
       return machine_error("a Fourier transform failed: {}", e.what());
     }
     return {};

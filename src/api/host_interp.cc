@@ -16,7 +16,7 @@ namespace {
 using tensor::Literal;
 using tensor::Shape;
 
-// Views outlive nothing: the memory belongs to the caller of the function.
+// For views without ownership: the memory belongs to the caller of the function.
 std::shared_ptr<const void> no_owner() {
   static const char anchor = 0;
   return {&anchor, [](const void*) {}};
@@ -114,7 +114,7 @@ bool same_array(const Shape& a, const Shape& b) {
   return a.type() == b.type() && a.extents() == b.extents();
 }
 
-// What a text reads and writes: a program file may say otherwise of its arrays.
+// Shapes of a text's arguments and results: the arrays of a program file may not match them.
 struct Signature {
   explicit Signature(const hlo::Module& module) {
     for (const hlo::Instr* parameter : module.entry()->parameters())

@@ -1,4 +1,4 @@
-// Private to api: the host function "interp", which evaluates an operator that has no kernel.
+// Private to api: the host function "interp", which evaluates an operator without a kernel.
 #pragma once
 
 #include <span>
@@ -13,17 +13,17 @@ class Module;
 
 namespace heddle::api {
 
-// By the name under which programs call it (program::HostCall).
+// Keyed by the name under which programs call them (program::HostCall).
 runtime::HostFunctions host_functions();
 
-// Does a run of it move the state on: do equal inputs give other results in the next run?
+// Whether a run changes the random state: equal inputs give other results in the next run.
 bool draws_random_numbers(const hlo::Module& module);
 
-// One argument a parameter, from memory that stands still for the call: `leaves` are the bytes of
-// the parameters' leaves in order. The literals are views.
+// One argument per parameter, as views of memory that must stay valid for the call: `leaves` are
+// the bytes of the parameters' leaves in order.
 std::vector<tensor::Literal> view_arguments(const hlo::Module& module,
                                             std::span<const void* const> leaves);
-// The leaves of a result to memory, of their bytes.
+// Copies the leaves of a result to memory of their sizes.
 void copy_result(const tensor::Literal& result, std::span<void* const> leaves);
 
 }  // namespace heddle::api

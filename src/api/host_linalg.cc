@@ -1,5 +1,5 @@
-// Matrices are row-major: inner loops run along rows. Sums go over kSums partial sums whatever the
-// processor, so that its vectors do not change the bits.
+// Matrices are row-major: inner loops run along rows. Every sum uses kSums partial sums on all
+// processors, so that the vector width does not change the bits.
 #include "api/host_linalg.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using runtime::HostResult;
 using tensor::Shape;
 using tensor::Type;
 
-// Inner loops are compiled for several processors; the one that is there is chosen at start.
+// Inner loops are compiled for several instruction sets; one is chosen at program start.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define HEDDLE_VECTORS __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
 #else
@@ -27,7 +27,7 @@ using tensor::Type;
 
 constexpr int64_t kSums = 16, kRows = 4, kColumns = 512;
 
-// The product of a and b.
+// The dot product of a and b.
 #define HEDDLE_DEFINE_LOOPS(T)                                                             \
   HEDDLE_VECTORS T product(const T* a, const T* b, int64_t n) {                            \
     T part[kSums] = {};                                                                    \
@@ -56,8 +56,7 @@ HEDDLE_DEFINE_LOOPS(float)
 HEDDLE_DEFINE_LOOPS(double)
 #undef HEDDLE_DEFINE_LOOPS
 
-// a = u^T u in place, from the upper triangle; zeros below. As a whole NaN where a is not positive
-// definite.
+// a = u^T u in place, from the upper triangle; zeros below. All NaN if a is not positive definite.
 template <typename T>
 void factor(T* a, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -85,13 +84,13 @@ void transpose(const T* from, int64_t rows, int64_t columns, T* to) {
     for (int64_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
 }
 
-// t x = b in place, of a triangle that is `a`, or a transposed.
+// Solves t x = b in place, where triangle t is `a`, or a transposed.
 struct Triangle {
   int64_t n = 0;
   bool lower = false, transposed = false, unit = false;
 };
 
-// x: n rows of `m`.
+// x: n rows of length `m`.
 template <typename T>
 void solve(const Triangle& t, const T* a, T* x, int64_t m) {
   const auto at = [&](int64_t i, int64_t j) {
@@ -102,7 +101,7 @@ void solve(const Triangle& t, const T* a, T* x, int64_t m) {
     for (int64_t r = 0; r < t.n; ++r) {
       const int64_t i = t.lower ? r : t.n - 1 - r;
       T* row = x + i * m + begin;
-      const int64_t first = t.lower ? 0 : i + 1;  // of the rows that are known
+      const int64_t first = t.lower ? 0 : i + 1;  // first known row
       for (int64_t j = first; j < first + r; j += kRows) {
         const int64_t count = std::min(kRows, first + r - j);
         std::array<T, kRows> factors{};
@@ -115,7 +114,7 @@ void solve(const Triangle& t, const T* a, T* x, int64_t m) {
   }
 }
 
-// The same of one column: sums along the rows of a.
+// The same for one column: sums along the rows of a.
 template <typename T>
 void solve_column(const Triangle& t, const T* a, T* x) {
   for (int64_t r = 0; r < t.n; ++r) {
@@ -140,7 +139,7 @@ void solve_matrix(const Triangle& t, bool left, const T* a, T* x, int64_t others
   transpose(turned->data(), t.n, others, x);
 }
 
-// Calls `function` with a value of the type of floats; false: another type.
+// Calls `function` with a value of the float type; false: another type.
 template <typename Function>
 bool with_float(Type type, const Function& function) {
   if (type == Type::f32) return function(float{}), true;

@@ -9,7 +9,7 @@
 namespace heddle::api {
 
 // As native_call() for cholesky and triangular-solve of f32 and f64, computed in that type (the
-// interpreter adds in f64). Precondition: all arrays are dense.
+// interpreter adds in f64). All arrays must be dense.
 std::optional<runtime::HostCallable> native_cholesky(const hlo::Instr& instr);
 std::optional<runtime::HostCallable> native_triangular_solve(const hlo::Instr& instr);
 

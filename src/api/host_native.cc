@@ -28,7 +28,7 @@ bool is_dense(const Shape& shape) {
          (!shape.layout() || shape.layout()->is_row_major());
 }
 
-// Its operands are the parameters, in order, and all arrays lie as they are counted.
+// The operands are the parameters, in order, and all arrays are dense.
 bool is_whole_entry(const Instr& root) {
   const auto& parameters = root.parent()->parameters();
   if (parameters.size() != root.operands().size()) return false;
@@ -49,15 +49,15 @@ Ints row_major_strides(const Ints& extents) {
 // --- Scatters. ---
 
 struct Scatter {
-  int64_t bytes = 0;          // of the operand
-  Ints batch, batch_strides;  // of the indices, without the vector; in the updates
+  int64_t bytes = 0;          // of an operand element
+  Ints batch, batch_strides;  // of the indices, without the vector dimension; in the updates
   Ints index_strides;         // by batch dimension
   int64_t vector_stride = 1;
-  Ints indexed;                     // operand dimension, by part of the index vector
+  Ints indexed;                     // operand dimension, by element of the index vector
   Ints dims, strides;               // of the operand
-  Ints box, box_strides, box_dims;  // window: extents, strides in the updates, dimensions
-  int64_t elements = 0;             // not 0: windows are elements, index vectors lie in one piece
-  bool wide_index = false;          // s64, not s32
+  Ints box, box_strides, box_dims;  // window: extents, strides in the updates, operand dimensions
+  int64_t elements = 0;     // not 0: windows are single elements, index vectors are contiguous
+  bool wide_index = false;  // s64, not s32
 };
 
 int64_t read_index(const Scatter& s, const void* data, int64_t at) {
@@ -65,7 +65,7 @@ int64_t read_index(const Scatter& s, const void* data, int64_t at) {
                       : static_cast<const int32_t*>(data)[at];
 }
 
-// Goes to the next point of a box; false: there is none.
+// Advances to the next point; false: it was the last one.
 bool next_point(const Ints& extents, Ints* at) {
   for (size_t d = extents.size(); d-- > 0;) {
     if (++(*at)[d] < extents[d]) return true;
@@ -74,9 +74,9 @@ bool next_point(const Ints& extents, Ints* at) {
   return false;
 }
 
-constexpr int64_t kFarOutside = int64_t{1} << 48;  // of any array, and no sum overflows
+constexpr int64_t kFarOutside = int64_t{1} << 48;  // outside of any array; sums cannot overflow
 
-// An element an index vector, which lies in one piece.
+// One element per index vector, which is contiguous.
 template <typename T, typename Combine>
 void scatter_elements(const Scatter& s, Arguments arguments, T* out, Combine combine) {
   const auto* updates = static_cast<const T*>(arguments[2].data);
@@ -101,7 +101,7 @@ void run_scatter(const Scatter& s, Arguments arguments, Results results, Combine
   if (s.elements > 0) return scatter_elements(s, arguments, out, combine);
   const auto* updates = static_cast<const T*>(arguments[2].data);
   const size_t inner = s.box.size();
-  // All but the last dimension of the window are walked through.
+  // Iterates over all but the last dimension of the window.
   const int64_t run = inner > 0 ? s.box.back() : 1;
   const int64_t run_from = inner > 0 ? s.box_strides.back() : 1;
   const int64_t last = inner > 0 ? s.box_dims.back() : -1;
@@ -228,7 +228,7 @@ std::optional<HostCallable> native_scatter(const Instr& instr) {
       if (root.is(Opcode::maximum)) make([](T a, T b) { return larger(a, b); });
       if (root.is(Opcode::minimum)) make([](T a, T b) { return -larger(-a, -b); });
     } else {
-      using U = std::make_unsigned_t<T>;  // they wrap
+      using U = std::make_unsigned_t<T>;  // unsigned: they wrap
       if (root.is(Opcode::add))
         make([](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); });
       if (root.is(Opcode::multiply))
@@ -242,7 +242,7 @@ std::optional<HostCallable> native_scatter(const Instr& instr) {
 
 // --- Complex numbers. ---
 
-// `count` numbers from every `from`th to every `to`th.
+// Copies `count` numbers, at stride `from`, to stride `to`.
 template <typename T>
 void copy_parts(const void* in, int64_t from, void* out, int64_t to, int64_t count) {
   const auto* x = static_cast<const T*>(in);

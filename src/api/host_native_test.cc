@@ -27,7 +27,7 @@ std::vector<Literal> leaves_of(const Literal& value) {
              : std::vector<Literal>{value};
 }
 
-// The largest distance, relative to the largest value; of complex numbers part by part.
+// The largest difference, relative to the largest value; complex numbers part by part.
 double distance(const Literal& got, const Literal& want) {
   const auto value = [](const Literal& x, int64_t i) {
     return tensor::is_complex(x.type()) ? x.get_complex(i) : std::complex<double>(x.get_f64(i));
@@ -42,7 +42,7 @@ double distance(const Literal& got, const Literal& want) {
   return worst / std::max(most, 1e-30);
 }
 
-// Runs it both ways; false: there is no native form. `most`: how far they may be apart.
+// Runs it both ways; false: there is no native form. `most`: the allowed difference.
 bool compare(const std::string& text, const std::function<void(std::vector<Literal>&)>& change,
              double most = 0) {
   auto module = hlo::parse_module(text);
@@ -96,7 +96,7 @@ TEST(HostNative, SortsLinesInTheInterpretersOrder) {
       EXPECT_TRUE(compare(sort_text(direction, dimension), with_ties_and_nan));
 }
 
-// As JAX sorts: both zeros are one, and so are NaNs, which come last.
+// As JAX sorts: both zeros are equal, and so are NaNs, which come last.
 std::string jax_sort_text(const std::string& type, const std::string& zero,
                           const std::string& direction) {
   std::string text = R"(HloModule m
@@ -144,7 +144,7 @@ TEST(HostNative, SortsInTheTotalOrder) {
   EXPECT_FALSE(compare(jax_sort_text("f32", "1", "LT"), {}));
 }
 
-// Long lines are sorted by the bytes of their keys.
+// Long lines are radix-sorted.
 TEST(HostNative, SortsLongLines) {
   for (const char* direction : {"LT", "GT"})
     for (const char* type : {"f32", "f64", "s32", "s64"})
@@ -179,7 +179,7 @@ std::string scatter_text(const std::string& type, const std::string& combine) {
          "scatter_dims_to_operand_dims={1,2}, index_vector_dim=1, to_apply=combine }";
 }
 
-// Places that come twice, and windows that lie outside in part, wholly, and very far.
+// Repeated indices, and windows that are partly, wholly, and very far outside.
 void spread(std::vector<Literal>& arguments) {
   const int64_t places[] = {0, 0, 4, 3, 0, 0, 2, 2, 5, 1, -1, 0, 1, INT64_MAX};
   for (int64_t i = 0; i < 14; ++i) arguments[1].set_s64(i, places[i]);
@@ -201,7 +201,7 @@ TEST(HostNative, ScattersNumbers) {
       })) << type;
   EXPECT_FALSE(compare(scatter_text("f32", "subtract(x, y)"), spread));
   EXPECT_FALSE(compare(scatter_text("bf16", "add(x, y)"), spread));
-  // An element each.
+  // One element per index.
   EXPECT_TRUE(compare(R"(HloModule m
 sum { x = f32[] parameter(0)
   y = f32[] parameter(1)
@@ -242,7 +242,7 @@ TEST(HostNative, FourierTransforms) {
   EXPECT_TRUE(compare(text("f64[3,9]", "c128[3,5]", "IRFFT", "9"), {}, 1e-14));
 }
 
-// The first argument becomes matrices that are far from singular, and positive definite.
+// Replaces the first argument by positive definite matrices that are far from singular.
 void make_definite(std::vector<Literal>& arguments) {
   Literal& a = arguments[0];
   const int64_t n = a.shape().dim(-1);

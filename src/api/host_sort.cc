@@ -21,18 +21,18 @@ using Arguments = std::span<const HostArgument>;
 using Results = std::span<const HostResult>;
 
 struct Sort {
-  int64_t outer = 1, n = 0, step = 1;  // lines: outer x step, of n elements `step` apart
+  int64_t outer = 1, n = 0, step = 1;  // lines: outer x step, of n elements at stride `step`
   size_t key = 0;
-  bool strict = false, descending = false;  // strict: equal keys are not before each other
+  bool strict = false, descending = false;  // strict: equal keys compare false
   std::vector<int64_t> bytes;               // of an element, by operand
 };
 
-// The total order of floats, where both zeros may count as one, and NaNs as one that is last.
+// The total order of floats; both zeros may count as equal, and all NaNs as equal and last.
 struct TotalOrder {
   bool zeros_are_one = false, nans_are_one = false;
   bool operator==(const TotalOrder&) const = default;
 
-  // Integers in that order, of a float's bits; `infinity`: those of infinity.
+  // An integer with that order, from a float's bits; `infinity`: the bits of infinity.
   template <typename Bits>
   auto key_of(Bits bits, Bits infinity) const {
     using Key = std::conditional_t<sizeof(Bits) == 8, int64_t, int32_t>;
@@ -51,7 +51,8 @@ struct Keyed {
   int64_t place;
 };
 
-// Bottom-up, stable, and within bounds whatever NaN answers: the interpreter's order.
+// Bottom-up merge sort: stable, and in bounds whatever NaN comparisons return; the interpreter's
+// order.
 template <typename T, typename Before>
 void sort_line(std::vector<Keyed<T>>* line, std::vector<Keyed<T>>* merged, Before before) {
   const size_t n = line->size();
@@ -68,7 +69,7 @@ void sort_line(std::vector<Keyed<T>>* line, std::vector<Keyed<T>>* merged, Befor
   }
 }
 
-// Numbers that are ordered as the keys are; NaN has none, and both zeros are one.
+// Unsigned numbers with the order of the keys; NaN has none, and both zeros are equal.
 template <typename T>
 using Ranks = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
@@ -86,7 +87,7 @@ Ranks<T> rank_of(T key, bool descending) {
   return descending ? static_cast<Rank>(~bits) : bits;
 }
 
-// By bytes from the last one, stable: the merge's order where no key is NaN.
+// Radix sort by bytes, lowest first, stable: the same order as merging if no key is NaN.
 template <typename T>
 bool sort_by_bytes(std::vector<Keyed<T>>* line, std::vector<Keyed<T>>* moved, bool descending) {
   if constexpr (std::is_floating_point_v<T>)
@@ -98,7 +99,7 @@ bool sort_by_bytes(std::vector<Keyed<T>>* line, std::vector<Keyed<T>>* moved, bo
     };
     size_t begin[257] = {};
     for (const Keyed<T>& x : *line) ++begin[digit(x) + 1];
-    if (std::find(begin, begin + 257, line->size()) != begin + 257) continue;  // all are equal
+    if (std::find(begin, begin + 257, line->size()) != begin + 257) continue;  // all equal
     for (size_t i = 0; i < 256; ++i) begin[i + 1] += begin[i];
     for (const Keyed<T>& x : *line) (*moved)[begin[digit(x)]++] = x;
     line->swap(*moved);
@@ -106,7 +107,7 @@ bool sort_by_bytes(std::vector<Keyed<T>>* line, std::vector<Keyed<T>>* moved, bo
   return true;
 }
 
-// `key_of` makes of an element of type T what is compared.
+// `key_of` converts an element of type T to its key.
 template <typename T, typename KeyOf, typename Before>
 void run_sort(const Sort& sort, Arguments arguments, Results results, KeyOf key_of, Before before) {
   using Key = decltype(key_of(T{}));
@@ -139,7 +140,8 @@ bool is_scalar(const Instr* x, bool nan) {
   return !std::signbit(value) && (nan ? std::isnan(value) : value == 0);
 }
 
-// The parameter that a side of a comparator's root is, but for its zeros and NaNs. Null: none.
+// The parameter behind a side of a comparator's root, after canonicalisation of zeros and NaNs.
+// Null: another form.
 const Instr* canonical(const Instr* side, TotalOrder* order) {
   std::vector<const Instr*> asked;
   for (; side->is(Opcode::select); side = side->operand(2)) {
@@ -162,7 +164,7 @@ const Instr* canonical(const Instr* side, TotalOrder* order) {
   return is_one && side->is(Opcode::parameter) ? side : nullptr;
 }
 
-// Calls `make` with what compares two keys.
+// Calls `make` with the comparison of two keys.
 template <typename Make>
 void with_direction(Direction direction, Make&& make) {
   if (direction == Direction::lt) make([](auto a, auto b) { return a < b; });

@@ -1,4 +1,4 @@
-// Private to host_native.cc: sorting by one key, and the types that native calls have.
+// Private to host_native.cc: sorting by one key, and the types of native calls.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace heddle::api {
 
-// Calls `function` with a value of the type; false: none of the four.
+// Calls `function` with a value of the type; false: not one of the four.
 template <typename Function>
 bool with_type(tensor::Type type, Function&& function) {
   switch (type) {
@@ -25,7 +25,7 @@ bool with_type(tensor::Type type, Function&& function) {
   }
 }
 
-// As native_call() for a sort. Precondition: its operands are dense arrays in order.
+// As native_call() for a sort. Its operands must be dense arrays in parameter order.
 std::optional<runtime::HostCallable> native_sort(const hlo::Instr& instr);
 
 }  // namespace heddle::api

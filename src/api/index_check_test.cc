@@ -1,4 +1,4 @@
-// Indices out of range, through the interface: each operator, wherever its indices come from, on
+// Indices out of range, through the interface: each operator, with indices from each source, on
 // each device and level; program files, the C interface.
 #include "api/heddle.h"
 #include "api/index_check_test_util.h"
@@ -19,10 +19,10 @@ using ::testing::HasSubstr;
 // An operator whose input "at" holds indices.
 struct Case {
   std::string name;
-  std::vector<Message> inputs;  // but for "at"
+  std::vector<Message> inputs;  // except "at"
   Message op;
   import::testing::DataType type;
-  Ints dims, inside, same;  // of "at"; indices that are in range, and those that mean the same
+  Ints dims, inside, same;  // of "at"; indices in range, and equivalent ones
   size_t place;             // of the one that is varied
   int64_t low, high;
 };
@@ -142,7 +142,7 @@ import::testing::Strings texts(const Ints& dims) {
   return result;
 }
 
-// "at" as an input, as a constant, and as what the model computes.
+// "at" as an input, as a constant, and computed by the model.
 OnnxModel by_input(const Case& c) {
   OnnxModel model = model_of(c);
   model.inputs.push_back(value("at", c.type, texts(c.dims)));
@@ -199,7 +199,7 @@ TEST_P(Indices, InsideTheyAreTakenAndOutsideTheyAreErrors) {
       EXPECT_THAT(run(by_constant(c, with(index)), way, {}).error,
                   HasSubstr(fmt::format("index {} is out of range", index)));
     }
-    // What ran well once more after an error does so again.
+    // After an error a valid run succeeds again.
     EXPECT_EQ(run(*computed, {{"a", c.inside}}).bytes, want.bytes);
   }
 }

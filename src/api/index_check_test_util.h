@@ -15,9 +15,9 @@ namespace heddle::api {
 
 using OnnxModel = import::testing::Model;
 using Ints = std::vector<int64_t>;
-using Feeds = std::map<std::string, Ints>;  // integers of inputs; what is not named is 0
+using Feeds = std::map<std::string, Ints>;  // integers of inputs; all others are 0
 
-// What came out: the error, or the first output's bytes.
+// The result: an error, or the first output's bytes.
 struct Ran {
   std::string error, bytes;
 };
@@ -45,7 +45,7 @@ inline Ran run(const std::shared_ptr<Program>& program, const Feeds& feeds) {
   for (size_t i = 0; i < outputs.size(); ++i)
     EXPECT_TRUE((*context)->bind_output(static_cast<int64_t>(i), outputs[i].data()));
   EXPECT_FALSE((*context)->bind_output(std::ssize(outputs), nullptr)) << "a hidden output is seen";
-  // A run that failed leaves nothing behind.
+  // A failed run has no effect on later ones.
   for (int round = 0; round < 2; ++round) {
     const Status status = (*context)->run();
     if (status) continue;

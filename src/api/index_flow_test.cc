@@ -25,7 +25,7 @@ Message graph(const std::string& name, const std::vector<Message>& inputs,
   return message;
 }
 
-// Adds x[at[i]] up, for i below `trips`, which the model is told or knows.
+// Sums x[at[i]] for i below `trips`, which is an input or a constant.
 OnnxModel loop(bool known) {
   const Message body = graph(
       "body", {value("i", kInt64, {}), value("c", kBool, {}), value("sum", kFloat, {"3"})},
@@ -54,7 +54,7 @@ TEST(IndexChecks, ATripDemandsWhatItTakes) {
       EXPECT_THAT(run(*program, {{"trips", {5}}, {"at", {0, 3, 1, -1, -5}}}).error,
                   HasSubstr("computes index -5; node 'inner'"));
     }
-    // What no trip takes is not demanded, and neither is anything of a loop that does not begin.
+    // Indices that no trip uses are not checked, and none are if the loop does not run.
     const auto told = make_program(loop(false), way);
     ASSERT_TRUE(told) << told.error().message;
     EXPECT_EQ(run(*told, {{"trips", {2}}, {"at", {0, 3, 4, 5, 6}}}).error, "");
@@ -88,7 +88,7 @@ TEST(IndexChecks, ABranchThatIsNotTakenDemandsNothing) {
   }
 }
 
-// Rows of a table by ids[length] (+ zero), and how many there are of each length.
+// Rows of a table by ids[length] (+ zero), and their number for each length.
 OnnxModel sequence(bool computed) {
   OnnxModel model;
   model.inputs = {value("table", kFloat, {"6", "2"}), value("ids", kInt64, {"length"}),
@@ -133,8 +133,8 @@ TEST(IndexChecks, OfABoundedDimensionTheElementsThatAreThere) {
       EXPECT_EQ((*program)->outputs().size(), 1u);
       auto context = (*program)->make_context();
       ASSERT_TRUE(context);
-      // Bad ids of a long run do not stay behind the end of a short one; with the shift what
-      // stands behind the end would be out of range.
+      // Bad ids of a long run must not remain after the end of a short one; with the shift, values
+      // after the end would be out of range.
       for (const int64_t n : {24, 16, 11, 7, 1}) {
         Ints ids(static_cast<size_t>(n), -6);
         EXPECT_EQ(run_bounded(**context, ids, 0), "") << n;

@@ -27,7 +27,7 @@ Status IndexGuard::before() {
     if (check.input < 0) continue;
     const Port& port = program_.inputs()[static_cast<size_t>(check.input)];
     const void* data = inputs_[static_cast<size_t>(check.input)];
-    if (data == nullptr) continue;  // the run says that it is not bound
+    if (data == nullptr) continue;  // the run reports unbound ports
     HEDDLE_RETURN_IF_ERROR(
         tensor::check_indices(check, port.name, port.shape.type(), port.dims, data));
   }

@@ -1,4 +1,4 @@
-// Private to api: one context's checks of positions (tensor/index_check.h).
+// Private to api: one context's checks of index values (tensor/index_check.h).
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace heddle::api {
 
 class IndexGuard {
  public:
-  explicit IndexGuard(const Program& program);  // which outlives it
+  explicit IndexGuard(const Program& program);  // `program` must outlive it
 
-  // The program's at first; ranges may be others in the next run.
+  // Initially the program's; ranges may be changed between runs.
   std::vector<tensor::IndexCheck>& checks() { return checks_; }
   void bound(int64_t input, const void* data);
-  // The same on a device: what is checked is copied to the host before each run.
+  // The same for device memory: checked inputs are copied to the host before each run.
   void bound_on(const runtime::Device& device, int64_t input, const void* data);
 
-  // Around a run. `hidden`: what it has left in a hidden output, by number. Errors: a position out
-  // of range (user); a copy (machine).
+  // Call before and after a run. `hidden` returns a hidden output of the run, by number. Errors: an
+  // index out of range (user); a failed copy (machine).
   Status before();
   Status after(const std::function<const void*(size_t number)>& hidden) const;
 

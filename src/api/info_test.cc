@@ -1,4 +1,4 @@
-// What a model says of itself, what it lacks, and the log.
+// The origin of a model, unsupported operators, and the log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Programs of the device "interp": the reference interpreter behind the same interface.
+// Programs of device "interp": the reference interpreter with the same interface.
 #include <algorithm>
 #include <mutex>
 
@@ -37,8 +37,7 @@ class InterpretedProgram : public Program, public std::enable_shared_from_this<I
     for (const std::string_view node : nodes.names()) nodes_.emplace_back(node);
   }
 
-  // Runs that draw random numbers take turns: each goes on where the last that came to its end
-  // stopped.
+  // Runs that draw random numbers take turns: each continues from the last run that succeeded.
   Result<tensor::Literal> run(const std::vector<tensor::Literal>& arguments,
                               runtime::Cancellation& cancellation) {
     interp::Options options;
@@ -65,7 +64,7 @@ class InterpretedProgram : public Program, public std::enable_shared_from_this<I
 
  private:
   std::unique_ptr<const hlo::Module> module_;
-  std::vector<std::string> nodes_;  // of the model, all of them
+  std::vector<std::string> nodes_;  // all model nodes
   bool wide_, draws_ = false;
   std::mutex turn_;
   interp::RandomState random_;
@@ -100,7 +99,7 @@ class InterpretedContext : public Context {
   Status run() override {
     HEDDLE_RETURN_IF_ERROR(check_bound(program_->inputs(), inputs_, input_bound_, "input"));
     HEDDLE_RETURN_IF_ERROR(check_bound(program_->outputs(), outputs_, output_bound_, "output"));
-    // The reference interpreter does not stop on the way.
+    // The reference interpreter cannot be stopped during a run.
     if (cancellation_->take()) return cancelled_error("cancelled");
     HEDDLE_RETURN_IF_ERROR(guard_.before());
     const int64_t begin = trace::now_ns();
@@ -162,8 +161,8 @@ class InterpretedContext : public Context {
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   std::vector<bool> input_bound_, output_bound_;
-  std::vector<tensor::Literal> hidden_;  // outputs of checks, behind the others
-  std::vector<const char*> nodes_;       // the program's
+  std::vector<tensor::Literal> hidden_;  // hidden outputs for checks, after the others
+  std::vector<const char*> nodes_;       // belong to the program
   bool profile_ = false;
   int64_t count_ = 0, total_ns_ = 0, min_ns_ = 0;
 };

@@ -22,7 +22,7 @@ class Work : public runtime::LibraryWork {
   std::unique_ptr<library::Call> call_;
 };
 
-// What the operation reads and writes lies in the arrays: a file may say anything.
+// Checks that the operation stays inside the arrays: a file may contain anything.
 Status check_arrays(const program::LibraryCall& call, const library::Operation& operation) {
   const library::Spans spans = library::spans(operation);
   std::vector<std::pair<int64_t, const program::View*>> wanted = {{spans.a, &call.arguments[0]},

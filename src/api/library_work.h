@@ -1,4 +1,4 @@
-// Private to api: library calls of programs, by the folder `library`.
+// Private to api: prepares library calls of programs, using the folder `library`.
 #pragma once
 
 #include "runtime/host.h"
@@ -6,8 +6,8 @@
 
 namespace heddle::api {
 
-// Makes the calls of a program for `target` ready. Errors (user): the library is not here or cannot
-// do it, by its code; an operation that does not fit its arrays.
+// Prepares the calls of a program for `target`. Errors (user): the library is missing or does not
+// support the call, with its code; an operation that does not match its arrays.
 runtime::LibraryFunction library_function(const target::Target& target);
 
 }  // namespace heddle::api

@@ -9,19 +9,19 @@ namespace heddle::api {
 namespace {
 
 struct Log {
-  std::mutex mutex;  // of the two below, and held while the function is called
+  std::mutex mutex;  // protects the two below; held during a call of the function
   heddle_log_function function = nullptr;
   void* context = nullptr;
   std::atomic<int> most = HEDDLE_LOG_NOTHING;
 };
 
-// Never destroyed: threads of ours may log while the process ends.
+// Never destroyed: our threads may log while the process ends.
 Log& the_log() {
   static Log& log = *new Log;
   return log;
 }
 
-thread_local bool is_inside = false;  // this thread is in the caller's function
+thread_local bool is_inside = false;  // this thread is inside the caller's function
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void write_log(LogLevel level, std::string text) {
 
 extern "C" heddle_status* heddle_set_log(heddle_log_function function, void* context,
                                          int32_t most) {
-  using namespace heddle;  // NOLINT: the C functions are outside of all namespaces
+  using namespace heddle;  // NOLINT: the C functions are in no namespace
   return api::guarded(__func__, [&](const api::Call& call) -> Status {
     HEDDLE_RETURN_IF_ERROR(call.in_range("most", most, HEDDLE_LOG_NOTHING, HEDDLE_LOG_DEBUG));
     if (api::is_inside)

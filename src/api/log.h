@@ -10,7 +10,7 @@ namespace heddle::api {
 
 enum class LogLevel { nothing, warning, info, debug };
 
-bool is_logged(LogLevel level);  // quick: nearly always false
+bool is_logged(LogLevel level);  // fast: nearly always false
 void write_log(LogLevel level, std::string text);
 
 // log(LogLevel::info, "opened {}", name)

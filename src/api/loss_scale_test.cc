@@ -1,5 +1,5 @@
-// Loss scaling of a training step, through the C interface: results are those without it, a step
-// whose gradients are not finite changes nothing, and the scale goes up and down.
+// Loss scaling of a training step, through the C interface: results equal those without it, a step
+// with non-finite gradients changes nothing, and the scale goes up and down.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -60,7 +60,7 @@ bool is_fixed(import::Format format) {
   return format == import::Format::hlo_text || format == import::Format::hlo_proto;
 }
 
-// `why`: what it takes. `dims`: these too, and bounds.
+// `why`: explains what the model accepts. `dims`: dims and bounds are errors, too.
 Status check_fixed_shapes(const OpenOptions& options, std::string_view why, bool dims = false) {
   if ((dims || (options.dims.empty() && options.bounds.empty())) && options.shapes.empty() &&
       !options.late)
@@ -68,7 +68,7 @@ Status check_fixed_shapes(const OpenOptions& options, std::string_view why, bool
   return user_error("dimensions and shapes can be given to ONNX models only; {}", why);
 }
 
-// Integers and booleans whose name says that they mask something.
+// Integers and booleans whose name contains "mask".
 bool is_mask(const Port& port) {
   const Type type = port.shape.type();
   if (!tensor::is_integer(type) && type != Type::pred) return false;
@@ -86,7 +86,7 @@ void fill_ones(const Port& port, void* buffer) {
   for (int64_t at = 0; at < port.bytes; at += each) static_cast<char*>(buffer)[at] = 1;
 }
 
-// The leaves of an argument, as memory.
+// Copies the leaves of an argument to memory.
 void copy_leaves(const Literal& value, std::span<void* const> buffers, size_t& next) {
   if (value.shape().is_tuple()) {
     for (const Literal& element : value.elements()) copy_leaves(element, buffers, next);
@@ -97,7 +97,7 @@ void copy_leaves(const Literal& value, std::span<void* const> buffers, size_t& n
   ++next;
 }
 
-// A number in [0, 1) of a counter (splitmix64).
+// A number in [0, 1) from a counter (splitmix64).
 double unit_of(uint64_t counter) {
   uint64_t x = counter * 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -105,8 +105,8 @@ double unit_of(uint64_t counter) {
   return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
 }
 
-// A compiled program does not say what all of its integers are for: 0 and 1 are nearly always in
-// range. Floats are those of the model.
+// For a compiled program the use of most integers is unknown: 0 and 1 are nearly always in range.
+// Floats are as for the model.
 void fill_unknown(const Port& port, uint64_t seed, int64_t number, void* buffer) {
   const Shape shape = Shape::array(port.shape.type(), port.dims);
   Literal value(shape);
@@ -120,8 +120,8 @@ void fill_unknown(const Port& port, uint64_t seed, int64_t number, void* buffer)
   if (value.bytes() > 0) std::memcpy(buffer, value.data(), static_cast<size_t>(value.bytes()));
 }
 
-// Where checks want indices in this input: what is outside all of their ranges (`anew`: everything)
-// becomes an index inside.
+// For indices checked in this input: values outside of all of their ranges (`anew`: all values) are
+// replaced by valid indices.
 void fill_indices(std::span<const tensor::IndexCheck> checks, const Port& port, uint64_t seed,
                   int64_t number, bool anew, void* buffer) {
   for (const tensor::IndexCheck& check : checks) {
@@ -140,9 +140,9 @@ void fill_indices(std::span<const tensor::IndexCheck> checks, const Port& port, 
   }
 }
 
-// Dimensions that no operator of the model links with those of inputs have no name. So where the
-// dimensions of these names are merged with others and taken apart again, they are not; and what is
-// gathered at the number of each sequence is read where it is.
+// Links dimensions to those of inputs: without a link through operators they get no name. So
+// dimensions with these names are no longer merged and split again, and gathers at the number of
+// each sequence read in place.
 Status link_dimensions(const Extents& extents, import::Imported* imported) {
   hlo::Module& module = *imported->module;
   for (const auto& [name, extent] : extents) {
@@ -173,7 +173,7 @@ Model::~Model() = default;
 
 void Model::take(import::Imported imported) {
   std::unique_ptr<hlo::Module> module = std::move(imported.module);
-  hlo::set_states(module.get(), {});  // text that a pass has left: an input and an output as others
+  hlo::set_states(module.get(), {});  // states from a pass become ordinary inputs and outputs
   name_ = module->name();
   notes_ = std::move(imported.notes);
   unbound_ = std::move(imported.unbound);
@@ -228,7 +228,7 @@ Result<std::unique_ptr<Model>> Model::from_program(const program::Program& progr
           .push_back(make_port(port.name, port.alias_name, port.shape));
     }
   }
-  // Nothing is known of the way to the outputs: as long a reduction as models have.
+  // The path to the outputs is unknown: assumes the longest reduction in models.
   constexpr int64_t kLongest = 1 << 16;
   for (const Port& port : model->outputs_) {
     const Type type = port.shape.type();
@@ -263,7 +263,7 @@ Result<std::unique_ptr<Model>> Model::of_saved(const std::string& path, program:
   return model;
 }
 
-// `bytes`: of a program in memory, where there is no file.
+// `bytes`: the program in memory, if there is no file.
 Result<std::unique_ptr<Model>> Model::open_program(const std::string& path,
                                                    const OpenOptions& options,
                                                    const std::string_view* bytes) {
@@ -339,7 +339,7 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
     return user_error("{}: {} cannot be read from memory; ONNX, HLO and StableHLO can", name,
                       import::format_name(format));
   }
-  // Later imports need the bytes, too.
+  // Later imports need the bytes again.
   std::shared_ptr<const std::string> copy;
   if (options.late || !options.values.empty() || !options.bounds.empty())
     copy = std::make_shared<const std::string>(bytes);
@@ -461,7 +461,7 @@ Status Model::random_inputs(uint64_t seed, std::span<void* const> buffers) const
   } else {
     if (!module_)
       return user_error("model {} was consumed by its compilation; make its inputs first", name_);
-    // What decides shapes has the first run's value.
+    // Inputs that decide shapes keep the first run's values.
     std::vector<void*> drawn;
     for (size_t i = 0; i < buffers.size(); ++i) {
       const bool decides = late_ && late_->deciding.contains(static_cast<int64_t>(i));

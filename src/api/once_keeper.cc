@@ -14,7 +14,7 @@ void OnceKeeper::start() {
       const auto results = executable_->once_results();
       if (results) compiler::store_once(options_, key_, *results);
     });
-  } catch (const std::system_error&) {  // no thread to be had: the next start packs them again
+  } catch (const std::system_error&) {  // no thread available: the next process packs them again
   }
 }
 

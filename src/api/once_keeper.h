@@ -1,5 +1,4 @@
-// Private to api: puts prepared weights into the compile cache, behind the first run that made
-// them.
+// Private to api: stores prepared weights in the compile cache after the first run.
 #pragma once
 
 #include <atomic>
@@ -14,18 +13,18 @@
 
 namespace heddle::api {
 
-// Thread-safe. Its end waits until they are written, which is as long as it takes to copy them.
+// Thread-safe. The destructor waits until they are written, which takes as long as copying them.
 class OnceKeeper {
  public:
-  // Does nothing until ran(), and then only the first time.
+  // Does nothing until the first ran().
   OnceKeeper(std::shared_ptr<runtime::Executable> executable, compiler::Options options,
              const cache::Key& key)
       : executable_(std::move(executable)), options_(std::move(options)), key_(key) {}
-  // A run of the executable has ended well.
+  // A run of the executable has succeeded.
   void ran() {
     if (!started_.load(std::memory_order_relaxed)) start();
   }
-  // Whether nothing is being written any more; waits for it, `most` at most.
+  // Waits at most `most`; returns whether nothing is being written.
   bool wait(std::chrono::milliseconds most);
 
  private:
@@ -34,7 +33,7 @@ class OnceKeeper {
   compiler::Options options_;
   cache::Key key_;
   std::atomic<bool> started_{false};
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // protects the following
   std::future<void> written_;
 };
 

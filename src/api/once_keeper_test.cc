@@ -1,5 +1,4 @@
-// Prepared weights in the compile cache: a second start maps them, and what is wrong with an entry
-// is a miss.
+// Prepared weights in the compile cache: a second start maps them, and a damaged entry is a miss.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -29,7 +28,7 @@ class OnceKeeper : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // x [8, depth] by weights that `factor` tells apart.
+  // x [8, depth] times weights that depend on `factor`.
   static std::string product(int factor) {
     std::vector<float> w(static_cast<size_t>(kDepth * kColumns));
     for (size_t i = 0; i < w.size(); ++i)
@@ -44,7 +43,7 @@ class OnceKeeper : public testing::Test {
 
   struct Run {
     std::vector<float> y = std::vector<float>(static_cast<size_t>(8 * kColumns));
-    bool packed = false;  // here, and not found
+    bool packed = false;  // packed by this run, not found in the cache
   };
   Run run(int factor = 1, CompileOptions options = {}) const {
     Run result;
@@ -77,7 +76,7 @@ class OnceKeeper : public testing::Test {
 TEST_F(OnceKeeper, ASecondStartHasTheSameBits) {
   const Run first = run();
   EXPECT_TRUE(first.packed);
-  ASSERT_EQ(entries().size(), 1u);  // the program's end waits for it
+  ASSERT_EQ(entries().size(), 1u);  // the program's destructor waits for it
   const Run second = run();
   EXPECT_FALSE(second.packed);
   EXPECT_EQ(first.y, second.y);
@@ -107,11 +106,11 @@ TEST_F(OnceKeeper, DamageIsPackedAnew) {
     const Run second = run();
     EXPECT_TRUE(second.packed);
     EXPECT_EQ(first.y, second.y);
-    EXPECT_FALSE(run().packed);  // and it is there again
+    EXPECT_FALSE(run().packed);  // and the entry exists again
   }
 }
 
-// What was removed while it is in use stays readable; whoever starts next packs again.
+// An entry removed while it is in use stays readable; the next start packs again.
 TEST_F(OnceKeeper, EvictionWhileItIsMapped) {
   const Run first = run();
   auto cache = cache::ObjectCache::open(folder_);
@@ -138,7 +137,7 @@ void* allocate(void*, int64_t bytes) {
 }
 void release(void*, void* memory, int64_t) { std::free(memory); }
 
-// An allocator of the caller's has the prepared weights, as it was told.
+// Prepared weights are in memory of the caller's allocator.
 TEST_F(OnceKeeper, AnAllocatorGetsThem) {
   CompileOptions options;
   options.allocator.allocate = &allocate;

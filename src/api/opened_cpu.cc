@@ -1,4 +1,4 @@
-// This processor.
+// The host processor.
 #include <map>
 #include <mutex>
 
@@ -8,7 +8,7 @@
 namespace heddle::api {
 namespace {
 
-// The workers and their device. Programs with the same number of threads share one.
+// The workers and their device, shared by programs with the same number of threads.
 struct CpuRuntime {
   explicit CpuRuntime(int threads) : workers(threads), device(workers) {}
   Workers workers;
@@ -34,7 +34,7 @@ class Cpu : public OpenedDevice {
   std::string name() const override { return "cpu"; }
   int threads() const override { return threads_; }
   bool is_host() const override { return true; }
-  // A caller's allocator gives each program memory of its own.
+  // With a caller's allocator each program has its own memory.
   bool shares_weights() const override { return allocator_.allocate == nullptr; }
 
   Result<const runtime::Device*> start(const target::Target&) override {

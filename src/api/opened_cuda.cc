@@ -19,7 +19,7 @@ class Cuda : public OpenedDevice {
   bool runs(target::DeviceKind kind) const override { return kind == target::DeviceKind::gpu; }
   bool starts_late() const override { return true; }
 
-  // The one that was named, or that of the GPU.
+  // The named target, or that of the GPU.
   Result<target::Target> find_target(const std::string& wanted, bool /*code*/) const override {
     if (wanted != "host") {
       HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::find_target(wanted));
@@ -43,7 +43,7 @@ class Cuda : public OpenedDevice {
   std::shared_ptr<runtime::CudaDevice> gpu_;
 };
 
-// "cuda" is the first one, "cuda:1" the second. Nothing: the text says neither.
+// "cuda" is the first GPU, "cuda:1" the second. No value: another text.
 std::optional<int> read_cuda(const std::string& text) {
   if (text == "cuda") return 0;
   const std::string digits(behind("cuda:", text));

@@ -4,7 +4,7 @@ namespace heddle::api {
 namespace {
 
 struct Row {
-  const char* words;  // that messages name
+  const char* words;  // for messages
   Opened (*open)(const DeviceRequest& request);
 };
 

@@ -1,4 +1,4 @@
-// A device of another tree: a shared library.
+// Devices of other source trees: shared libraries.
 #include "api/opened_device.h"
 #include "runtime/plugin_device.h"
 

@@ -1,4 +1,4 @@
-// A target that need not be here, on the host, with memory and streams of its own.
+// Simulates a target that may be absent, on the host, with its own memory and streams.
 #include <algorithm>
 
 #include "api/opened_device.h"
@@ -19,8 +19,8 @@ class Virtual : public OpenedDevice {
   }
   bool own_memory() const override { return true; }
 
-  // The one that it is called after, unless another one is named. Its code, where there is any,
-  // runs here.
+  // The target in the device's name, unless another one is given. Machine code, if any, runs on the
+  // host.
   Result<target::Target> find_target(const std::string& wanted, bool code) const override {
     HEDDLE_ASSIGN_OR_RETURN(target::Target target,
                             target::find_target(wanted == "host" ? options_.name : wanted));
@@ -44,7 +44,7 @@ Result<runtime::VirtualOptions> read_virtual(const std::string& device) {
   HEDDLE_ASSIGN_OR_RETURN(runtime::VirtualOptions options,
                           runtime::parse_virtual(behind(kPrefix, device)));
   if (device.find("capacity=") != std::string::npos) return options;
-  // A name that is no target's is told where the target is asked for.
+  // An unknown target name is reported when the target is requested.
   const Result<target::Target> target = target::find_target(options.name);
   if (target && target->memory_bytes > 0) options.capacity_bytes = target->memory_bytes;
   return options;

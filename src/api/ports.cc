@@ -7,7 +7,7 @@ namespace {
 
 using tensor::Shape;
 
-// Calls visit(".0.1") for every leaf of a shape; "" for one that is no tuple.
+// Calls visit(".0.1") for every leaf of a shape; visit("") for a shape that is not a tuple.
 template <typename Visit>
 void for_each_leaf(const Shape& shape, const std::string& path, const Visit& visit) {
   if (!shape.is_tuple()) return visit(path);

@@ -16,10 +16,10 @@ void append_leaves(const tensor::Shape& shape, std::vector<tensor::Shape>& leave
 // `bytes` is INT64_MAX where the shape has no bound or overflows: see check_ports.
 Port make_port(std::string name, std::string alias, const tensor::Shape& shape);
 
-// Error: a port that memory cannot be given to (`what`: "input").
+// Error: a port for which memory cannot be allocated (`what`: "input").
 Status check_ports(const std::vector<Port>& ports, const char* what);
 
-// What the model calls the ports' dimensions (import::Imported).
+// Sets the model's names of the ports' dimensions (import::Imported).
 void name_dims(const std::map<std::string, std::vector<std::string>>& names,
                std::vector<Port>& ports);
 

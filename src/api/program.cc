@@ -1,4 +1,4 @@
-// What is common to both kinds of Program, and the points at which a compilation can be looked at.
+// Common parts of both kinds of Program, and the points at which a compilation can be inspected.
 #include <algorithm>
 #include <array>
 
@@ -23,7 +23,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kPoints = {"import",   "optimize", "fuse",
                                                      "schedule", "stitch",   "plan"};
 
-// The graph behind the first run of a pass, or (empty name) behind all of them.
+// The graph after the first run of a pass, or (empty name) after all passes.
 Result<std::string> optimized_text(const hlo::Module& module, const Settings& settings,
                                    const std::string& stop_after) {
   const std::unique_ptr<hlo::Module> copy = module.clone();
@@ -132,7 +132,7 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
   if (model.late_) return compile_late(model, options, interpreted);
   if (model.bounded_) {
     CompileOptions plain = options;
-    plain.background = false;  // each specialisation is compiled when it is needed
+    plain.background = false;  // each specialisation is compiled on demand
     return compile_bounded(model, plain, interpreted);
   }
   if (options.background && !interpreted && settings.compiler.level != compiler::Level::O0) {

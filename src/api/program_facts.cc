@@ -53,7 +53,7 @@ void count_commands(const program::Program& program, ProgramFacts& facts) {
       facts.constant_bytes += program.buffers[i].bytes;
   facts.constant_bytes += program.once_bytes;
   facts.launches -= program::joined_count(program);
-  // Kernels that differ in extents only may be one piece of code.
+  // Kernels that differ only in extents may share code.
   std::unordered_set<std::string> codes, used_codes;
   for (size_t i = 0; i < program.kernels.size(); ++i) {
     const program::Kernel& kernel = program.kernels[i];

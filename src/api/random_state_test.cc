@@ -1,4 +1,4 @@
-// Random operators of compiled programs: their state is an array of the program that nobody sees.
+// Random operators of compiled programs: their state is a hidden array of the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 using tensor::Literal;
 using testing::HasSubstr;
 
-// Two draws beside each other, and one of words.
+// Two independent draws, and one of words.
 constexpr const char* kTwo = R"(HloModule two
 ENTRY e { x = f32[300] parameter(0) lo = f32[] constant(0) hi = f32[] constant(1)
   a = f32[300] rng(lo, hi), distribution=rng_uniform
@@ -36,7 +36,7 @@ ENTRY e { x = f32[64] parameter(0) lo = f32[] constant(0) hi = f32[] constant(1)
   r = f32[64] rng(lo, hi), distribution=rng_uniform
   ROOT y = f32[64] add(x, r) })";
 
-// A row of `all` a trip.
+// One row of `all` per trip.
 constexpr const char* kLoop = R"(HloModule loop
 step { s = (s32[], f32[6,50]) parameter(0) i = s32[] get-tuple-element(s), index=0
   all = f32[6,50] get-tuple-element(s), index=1
@@ -51,7 +51,7 @@ ENTRY e { x = f32[6,50] parameter(0) zero = s32[] constant(0)
   end = (s32[], f32[6,50]) while(start), condition=more, body=step
   ROOT all = f32[6,50] get-tuple-element(end), index=1 })";
 
-// A draw where the parameter is positive, behind it another.
+// A draw if the parameter is positive, followed by another one.
 constexpr const char* kBranch = R"(HloModule branch
 draws { x = f32[4] parameter(0) lo = f32[] constant(0) hi = f32[] constant(1)
   r = f32[4] rng(lo, hi), distribution=rng_uniform ROOT y = f32[4] add(x, r) }
@@ -86,7 +86,7 @@ struct Runner {
     for (size_t i = 0; i < outputs.size(); ++i)
       EXPECT_TRUE(context->bind_output(static_cast<int64_t>(i), outputs[i].mutable_data()));
   }
-  // Its outputs, of their own.
+  // Returns copies of its outputs.
   std::vector<Literal> operator()() {
     const Status ran = context->run();
     EXPECT_TRUE(ran) << (ran ? "" : ran.error().message);
@@ -101,7 +101,7 @@ struct Runner {
   std::vector<Literal> inputs, outputs;
 };
 
-// The interpreter's, with a random state that is kept from one evaluation to the next.
+// The interpreter's results, with a random state that is kept between evaluations.
 class Reference {
  public:
   explicit Reference(const char* text) : module_(std::move(*hlo::parse_module(text))) {}
@@ -185,7 +185,7 @@ TEST(RandomState, NoTwoDrawsAreAlike) {
   EXPECT_GT(all.size(), 890u);  // of 900; f32 has some twice
 }
 
-// One kernel makes the numbers and what reads them; another one the next state, in place.
+// One kernel draws the numbers and uses them; another one computes the next state, in place.
 TEST(RandomState, IsDrawnInTheKernelsThatRead) {
   const auto program = compiled(kUniform, options());
   const program::Program& p = *program->compiled();
@@ -254,7 +254,7 @@ TEST(RandomState, LoadedItBeginsAnew) {
   unlink(path.c_str());
 }
 
-// Whatever the order, each of the counters is drawn once.
+// In any order, each counter is drawn exactly once.
 TEST(RandomState, ThreadsDrawDifferentNumbers) {
   constexpr int kThreads = 4, kRuns = 50;
   const auto program = compiled(kUniform, options());
@@ -284,7 +284,7 @@ TEST(RandomState, ThreadsDrawDifferentNumbers) {
   EXPECT_EQ(got, want);
 }
 
-// As the specialisations of bounded dimensions, and what is compiled in the background, do.
+// As specialisations of bounded dimensions and background compilations do.
 TEST(RandomState, ProgramsMayHaveOneInCommon) {
   const auto one = compiled(kUniform, options()), other = compiled(kUniform, options("O0"));
   ASSERT_TRUE(other->use_states(one->states()));
@@ -327,7 +327,7 @@ TEST(RandomState, ScalarBodiesMayNotDraw) {
   EXPECT_THAT(program.error().message, HasSubstr("%m (map): the computation %body"));
 }
 
-// Text that the pass has left: an input and an output as others.
+// For text after the pass, the state is an ordinary input and output.
 TEST(RandomState, OfDumpedTextIsAnOrdinaryPort) {
   auto model = Model::parse("dumped", kUniform, {});
   ASSERT_TRUE(model);

@@ -42,9 +42,9 @@ Sizes RunExtents::dims_of(size_t input) const {
   return bounded_.actual(inputs_[input].dims, bounded_.places_of_input(input), extents_);
 }
 
-// How many elements of the dimension there are to one of the symbol's extent.
+// Elements of the dimension per element of the symbol's extent.
 int64_t RunExtents::times_in(size_t input, int64_t dimension, size_t symbol) const {
-  const int64_t first = bounded_.first[symbol];  // 0: it follows from others
+  const int64_t first = bounded_.first[symbol];  // 0: derived from others
   return first == 0 ? 1 : inputs_[input].dims[static_cast<size_t>(dimension)] / first;
 }
 

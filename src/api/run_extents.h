@@ -1,4 +1,4 @@
-// Private to api: the extents of one context's runs, said by the names of bounded dimensions or by
+// Private to api: the extents of one context's runs, set by the names of bounded dimensions or by
 // the shapes of inputs.
 #pragma once
 
@@ -12,17 +12,17 @@ namespace heddle::api {
 
 class RunExtents {
  public:
-  // All of them outlive this.
+  // The arguments must outlive it.
   RunExtents(const Bounded& bounded, const std::vector<Port>& inputs,
              const std::vector<Port>& outputs);
 
-  // Of one dimension. What was said by shapes is forgotten: these inputs follow. Errors (user): no
-  // such name, an extent out of range.
+  // Sets the extent of one dimension. Shapes set before are forgotten: these inputs follow the
+  // extents. Errors (user): no such name, an extent out of range.
   Status set(const std::string& name, int64_t extent);
-  // Of the dimensions of an input. Errors (shape): dimensions that are not bounded have another
-  // extent, an extent out of range or no multiple.
+  // Sets extents by the dimensions of an input. Errors (shape): a dimension that is not bounded has
+  // another extent, an extent is out of range or not a multiple.
   Status set_input_shape(size_t input, const std::vector<int64_t>& dims);
-  // Errors: what was said does not fit together.
+  // Errors: the extents set so far are inconsistent.
   Status check() const;
 
   const Sizes& extents() const { return extents_; }  // by symbol
@@ -37,11 +37,10 @@ class RunExtents {
   const Bounded& bounded_;
   const std::vector<Port>&inputs_, &outputs_;
   Sizes extents_;
-  // Of extents that follow from others: what is said of them until one of these changes; 0:
-  // nothing.
+  // Requested derived extents, until one of the others changes; 0: none.
   Sizes asked_;
-  std::vector<std::optional<Sizes>> shapes_;             // by input: what was said
-  mutable std::optional<std::vector<Port>> at_extents_;  // outputs(), once asked for
+  std::vector<std::optional<Sizes>> shapes_;             // by input, if set
+  mutable std::optional<std::vector<Port>> at_extents_;  // outputs(), computed on demand
 };
 
 }  // namespace heddle::api

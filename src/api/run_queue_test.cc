@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kBound = 40;
 
-// softmax over the last dimension of x [4, length], twice. Buckets are imported from the file
+// softmax over the last dimension of x [4, length], twice. The file must stay: buckets are imported
 // later.
 class TwoSoftmaxes {
  public:
@@ -75,7 +75,7 @@ std::vector<Asked> stream_of(Program& program, bool bounded, int count) {
   return asked;
 }
 
-// The same bits as runs one by one; those that cannot be run say so and disturb nobody.
+// The same bits as single runs; runs that fail report it and do not disturb others.
 TEST(RunQueue, GivesWhatRunsOneByOneGive) {
   for (const bool bounded : {true, false}) {
     const TwoSoftmaxes model(bounded);
@@ -163,7 +163,7 @@ TEST(RunQueue, TheCInterface) {
     }
     heddle_queue_drain(queue);
     for (int r = 0; r < 10; ++r) {
-      EXPECT_EQ(told[r], r == 4 ? 0 : 1);  // what is refused is not told
+      EXPECT_EQ(told[r], r == 4 ? 0 : 1);  // refused requests are not reported
       if (r == 4) continue;
       for (float one : y[r]) EXPECT_EQ(one, static_cast<float>(2 * r));
     }

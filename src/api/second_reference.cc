@@ -9,7 +9,7 @@
 namespace heddle::api {
 namespace {
 
-// Of one element one run may show little by chance; of all, the worst of three is steady.
+// One run may by chance change an element little; the maximum of three runs is stable.
 constexpr uint64_t kRuns = 3;
 
 void add_leaves(const tensor::Literal& value, std::vector<tensor::Literal>& leaves) {

@@ -1,5 +1,5 @@
-// Both directions: right results that differ by roundings are within what is measured, wrong ones
-// are not, however little is wrong.
+// Both directions: correct results that differ by roundings are within the measured tolerance,
+// wrong ones are not, however small the error.
 #include "api/second_reference.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct Case {
     for (const Literal& value : values) bytes.push_back(value.data());
     reference.emplace(*model, bytes);
   }
-  // What `check` finds, with the derived tolerance or a measured one.
+  // Whether `check` accepts it, with the derived or a measured tolerance.
   bool passes(const Literal& got) {
     const tensor::Tolerance derived = model->tolerance(0);
     if (tensor::compare(got, want, derived).equal) return true;
@@ -82,7 +82,8 @@ ENTRY e {
   ROOT y = f64[64,33] divide(x, tb)
 })";
 
-// The same, every dot summed in eight strands as vector code does. `scale`: 100 is right.
+// The same, with every dot summed in eight partial sums as vector code does. `scale`: 100 is
+// correct.
 Literal softmax_in_strands(const Case& c, double scale) {
   const auto a = c.values[0].values<double>(), b = c.values[1].values<double>();
   Literal made(c.want.shape());
@@ -111,14 +112,14 @@ TEST(SecondReference, F64IsMeasuredByItsRoundings) {
     const Literal right = softmax_in_strands(c, 100);
     differ += !c.passes_derived(right);
     EXPECT_TRUE(c.passes(right)) << seed;
-    // Wrong by little, and in one place.
+    // A small error, then an error in one place.
     EXPECT_FALSE(c.passes(softmax_in_strands(c, 100 * (1 + 1e-10)))) << seed;
     Literal one = c.want;
     auto y = one.mutable_values<double>();
     *std::max_element(y.begin(), y.end()) *= 1 + 1e-9;
     EXPECT_FALSE(c.passes(one)) << seed;
   }
-  EXPECT_GT(differ, 0);  // else the measure is not needed
+  EXPECT_GT(differ, 0);  // otherwise the measure is not needed
 }
 
 constexpr const char* kCancels = R"(HloModule cancels
@@ -132,7 +133,7 @@ ENTRY e {
   ROOT m = f32[4] reduce(s, low), dimensions={1}, to_apply=max
 })";
 
-// tanh(q) - q is 0 or a rounding of q for small q: the scale of the error is that of q.
+// tanh(q) - q is 0 or a rounding error of q for small q: the scale of the error is that of q.
 TEST(SecondReference, WhatCancelsIsMeasuredByItsOperands) {
   Literal x = random<float>(Type::f32, {4, 48}, 1);
   for (size_t row = 0; row < 4; ++row) x.mutable_values<float>()[row * 48 + 7] = 0.0039f;
@@ -149,7 +150,7 @@ TEST(SecondReference, WhatCancelsIsMeasuredByItsOperands) {
   EXPECT_FALSE(c.passes(plus(-1e-3f)));
 }
 
-// Where the model is well conditioned nothing is to be gained.
+// For a well-conditioned model the tolerance is not widened.
 TEST(SecondReference, PlainProductsStayStrict) {
   Case c(R"(HloModule product
 ENTRY e {
@@ -166,7 +167,7 @@ ENTRY e {
   EXPECT_TRUE(c.passes(got));
 }
 
-// The same seed gives the same result; exact operators are not moved.
+// The same seed gives the same result; exact operators are not disturbed.
 TEST(SecondReference, DisturbanceIsDeterministicAndSparesWhatIsExact) {
   Case c(R"(HloModule exact
 ENTRY e {

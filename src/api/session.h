@@ -56,29 +56,29 @@ namespace heddle::api {
 
 struct OpenOptions {
   std::map<std::string, int64_t> dims;
-  // Of dimensions whose extent is said before each run; at first it is what `dims` or `hints` say,
-  // else the bound, and so are the model's ports.
+  // Dimensions whose extent is set before each run; initially, and in the model's ports, it is
+  // taken from `dims` or `hints`, otherwise it is the bound.
   std::map<std::string, int64_t> bounds;
   std::map<std::string, std::vector<int64_t>> shapes, hints;
   std::map<std::string, tensor::Literal> constants;
-  // Values of inputs in the first run. Where a shape depends on one, or on what is computed from
-  // them, programs are specialised on it, and a later run with another value finds or makes its
-  // own (late.h). Models with bounds have none.
+  // Values of inputs in the first run. If a shape depends on one, or on values computed from them,
+  // programs are specialised on it: a later run with another value finds or compiles its own
+  // program (late.h). Not for models with bounds.
   std::map<std::string, tensor::Literal> values;
   bool late = false;  // shapes of inputs may differ from run to run: Context::set_input_shape
   std::shared_ptr<tensor::Vocabulary>
       vocabulary;  // of strings in `constants`, `values`; null: none
   std::string module_name;
-  std::string kv_cache;           // "bf16", "int8" (import/kv_cache.h); empty: as it is
+  std::string kv_cache;           // "bf16", "int8" (import/kv_cache.h); empty: unchanged
   bool random_constants = false;  // HLO text: constants written as {...} get invented values
-  // Gets what the model has that cannot be imported; null: nobody wants to know.
+  // Receives the unsupported parts of the model; null: not wanted.
   std::shared_ptr<std::vector<import::Unsupported>> unsupported;
 };
 
-// What is known of a port's dimension beside its extent.
+// Facts about a dimension of a port besides its extent.
 struct NamedDim {
-  std::string name;             // what the model calls it; or empty
-  int64_t least = 0, most = 0;  // extents of runs, where it is bounded
+  std::string name;             // in the model; or empty
+  int64_t least = 0, most = 0;  // range of extents in runs, if it is bounded
 };
 
 struct Port {
@@ -86,8 +86,8 @@ struct Port {
   tensor::Shape shape;  // an array or a token; extents at their bounds
   std::vector<int64_t> dims;
   int64_t bytes = 0;
-  std::vector<NamedDim> named;  // by dimension; empty: nothing is known of any
-  bool is_known = true;         // false: its shape is, once a context is prepared (late.h)
+  std::vector<NamedDim> named;  // by dimension; empty: nothing is known
+  bool is_known = true;         // false: the shape is unknown until a context is prepared (late.h)
   bool is_text = false;         // strings: ids of Model::vocabulary
 };
 
@@ -100,19 +100,19 @@ class Model {
   static Result<std::unique_ptr<Model>> open(const std::string& path, const OpenOptions& options);
   static Result<std::unique_ptr<Model>> parse(const std::string& name, std::string_view bytes,
                                               const OpenOptions& options);
-  // Of texts that are written for extents (family.h). Errors: those of the first one.
+  // From a family of texts (family.h). Errors: those of the first text.
   static Result<std::unique_ptr<Model>> of_family(Family family, const OpenOptions& options);
-  // Of a module made elsewhere: its names are those of HLO text.
+  // From a module made elsewhere: names as for HLO text.
   static std::unique_ptr<Model> from_module(std::unique_ptr<hlo::Module> module);
   static std::unique_ptr<Model> from_imported(import::Imported imported);
-  // With bounds (`with`), for extents from `least` on: of one bucket (bounded.h). Errors: those of
-  // the import, what makes bounds impossible.
+  // With the bounds in `with`, for extents from `least` on, with one bucket (bounded.h). Errors:
+  // those of the import; the reason why it cannot be bounded.
   static Result<std::unique_ptr<Model>> of_bounded(
       const std::function<Result<import::Imported>(const import::Options&)>& import,
       import::Options wanted, const OpenOptions& with, const std::map<std::string, int64_t>& least);
-  // The ports of a compiled program, for who has that. Error (user): one has a layout.
+  // The ports of a compiled program that the caller has. Error (user): one has a layout.
   static Result<std::unique_ptr<Model>> from_program(const program::Program& program);
-  // Of an imported graph.
+  // Only for an imported graph.
   std::unique_ptr<Model> clone() const;
   ~Model();
 
@@ -121,27 +121,27 @@ class Model {
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
   const std::vector<std::string>& notes() const { return notes_; }
-  // Of a file: dynamic dimensions that nothing bound, with their extents, and the other files that
-  // were read (external data).
+  // For a file: dynamic dimensions left unbound, with their extents, and the other files that were
+  // read (external data).
   const std::vector<std::pair<std::string, int64_t>>& unbound() const { return unbound_; }
   const std::vector<std::string>& files() const { return files_; }
   const import::Origin& origin() const { return origin_; }
-  // What a run checks. The module, or the program, has their hidden outputs behind outputs().
+  // Checks made by a run. Their hidden outputs come after outputs() in the module or program.
   const std::vector<tensor::IndexCheck>& index_checks() const { return index_checks_; }
-  // Of a StableHLO test: what is to hold of outputs().
+  // For a StableHLO test: assertions on outputs().
   const std::vector<import::Assertion>& assertions() const { return assertions_; }
-  // Null: there are no strings.
+  // Null: the model has no strings.
   const std::shared_ptr<tensor::Vocabulary>& vocabulary() const { return vocabulary_; }
   double import_ms() const { return import_ms_; }
   int64_t instructions() const { return instructions_; }
   bool is_program() const { return is_program_; }
-  // Null: all extents are numbers. Else module() and the ports are those of the extents that
-  // contexts begin with.
+  // Null: all extents are constant. Otherwise module() and the ports have the initial extents of
+  // contexts.
   const std::shared_ptr<const Bounded>& bounded() const { return bounded_; }
-  // Null: shapes are known. Else module() and the ports are those of the first run's values;
-  // inputs() has those that decide, which are constants in module().
+  // Null: all shapes are known. Otherwise module() and the ports are those for the first run's
+  // values; inputs() includes the deciding inputs, which are constants in module().
   const std::shared_ptr<const Late>& late() const { return late_; }
-  // Null: a compiled program, or consumed. `saved`: the other way round.
+  // Null: a compiled program, or consumed. saved() is not null only for a compiled program.
   const hlo::Module* module() const { return module_.get(); }
   const program::Saved* saved() const { return saved_.get(); }
 
@@ -153,7 +153,7 @@ class Model {
   friend class Program;
   Model();
   void take(import::Imported imported);
-  // Of a file or of memory, by its import. Errors: those of the import.
+  // From a file or from memory, by `import`. Errors: those of the import.
   Status take_open(const std::function<Result<import::Imported>(const import::Options&)>& import,
                    import::Options wanted, const OpenOptions& options);
   Status take_bounded(const std::function<Result<import::Imported>(const import::Options&)>& import,
@@ -190,7 +190,7 @@ struct CompileProgress {
   double seconds = 0;  // since the compilation began
 };
 
-// A member for each row of compiler/options.def, but the compiler's own: texts and numbers as in
+// A member for each row of compiler/options.def except the compiler's own: texts and numbers as in
 // heddle_compile_options. memory_limit_bytes: -1 for none.
 struct CompileOptions {
 #define HEDDLE_CHOICE(part, Type, field, plain, words, help) std::string field = plain;
@@ -200,9 +200,10 @@ struct CompileOptions {
 #define HEDDLE_FLAG(part, field) bool field = false;
 #include "compiler/options.def"
 
-  bool code = true;  // false: decisions, kernels and the plan, for any target; it cannot run
-  bool keep_prepared = true;  // large prepared weights in the cache, too
-  // Before every step, on the compiling thread; false ends it with an error of the cancelled kind.
+  bool code = true;  // false: decisions, kernels and the plan only, for any target; it cannot run
+  bool keep_prepared = true;  // also stores large prepared weights in the cache
+  // Called before every step, on the compiling thread; false ends it with an error of the cancelled
+  // kind.
   std::function<bool(const CompileProgress&)> progress;
   runtime::HostAllocator allocator;  // of temporaries and prepared weights on the cpu
 };
@@ -218,10 +219,10 @@ struct ProgramFacts {
   bool temporary_optimal = false;
   int64_t temporary_pool_peak_bytes = 0;
   double compile_ms = 0, peak_flops_per_ns = 0, bandwidth_bytes_per_ns = 0;
-  std::string swap;      // what the change to the program of the background may do to results
+  std::string swap;      // how switching to the program of the background may change results
   bool pending = false;  // that program is not ready
-  // Of bounded dimensions: how many programs there are so far, and the bounds of the last of them
-  // ("length=64, batch=4"), whose facts these are.
+  // For bounded dimensions: the number of programs so far, and the bounds of the last one
+  // ("length=64, batch=4"), which these facts describe.
   int64_t compilations = 1;
   std::string bucket;
 };
@@ -236,33 +237,33 @@ class Program {
 
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
-  // What its contexts check: indices that are inputs before a run, computed ones after it.
+  // Checks of its contexts: index inputs are checked before a run, computed indices after it.
   const std::vector<tensor::IndexCheck>& index_checks() const { return index_checks_; }
   bool checks_input(int64_t number) const;
   virtual const std::vector<std::string>& notes() const { return notes_; }
   virtual const std::vector<std::pair<std::string, double>>& steps() const { return steps_; }
   virtual const ProgramFacts& facts() const { return facts_; }
-  // Empty where it was found in the cache of programs (CompileOptions::explain).
+  // Empty if the program came from the cache of programs (CompileOptions::explain avoids that).
   virtual const compiler::Report& report() const { return *report_; }
   virtual const program::Program* compiled() const = 0;  // null: interpreted
 
   virtual Status save(const std::string& path) = 0;
-  // What save() writes, of a program that is one. Error (user): it is none.
+  // The program that save() writes. Error (user): it cannot be saved as one program.
   virtual Result<program::Program> take() const;
-  // Prepares its weights now, and has those in common with others that were shared through the same
-  // `weights`. Before its first context.
+  // Prepares the weights now, and shares equal ones with programs that used the same `weights`.
+  // Must come before the first context.
   virtual Status share(SharedWeights* /*weights*/) { return {}; }
-  // What its contexts keep from run to run: names and shapes, and the arrays; none, null: nothing
-  // (it is interpreted; it has bounded dimensions and has not run).
+  // The state arrays of its contexts: names and shapes, and the arrays; empty or null if there are
+  // none (it is interpreted; it has bounded dimensions and has not run).
   virtual const std::vector<Port>& state_ports() const { return state_ports_; }
   virtual std::shared_ptr<runtime::StateArrays> states() const { return nullptr; }
-  // From now on that is another program's of the same model: runs of the one go on where those of
-  // the other stopped. Before its first context.
+  // From now on it uses the state arrays of another program of the same model: runs of either
+  // continue from the last run of both. Must come before the first context.
   virtual Status use_states(std::shared_ptr<runtime::StateArrays> /*states*/) { return {}; }
-  // Of a compilation in the background, or of prepared weights that a first run has begun to put
-  // into the cache: waits for it, `most` at most. False: it is not ready. Error: its own.
+  // Waits, at most `most`, for a compilation in the background, or for prepared weights that the
+  // first run has begun to store in the cache. False: not ready. Error: of the compilation.
   virtual Result<bool> wait(std::chrono::milliseconds) { return true; }
-  // A context keeps its program. Context::cancel() asks `cancellation`.
+  // A context keeps its program alive. Context::cancel() sets `cancellation`.
   virtual Result<std::unique_ptr<Context>> make_context(
       std::shared_ptr<runtime::Cancellation> cancellation) = 0;
   Result<std::unique_ptr<Context>> make_context();
@@ -283,8 +284,8 @@ struct CommandReport {
   std::span<const char* const> nodes;  // lives as long as the context
 };
 
-// What one run reads and writes, by number of the port, and the extents of bounded dimensions
-// (those that are not named keep the model's).
+// The arguments of one run, by port number, and the extents of bounded dimensions (those not named
+// keep the model's).
 struct RunRequest {
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
@@ -300,25 +301,25 @@ class Context {
   virtual ~Context() = default;
   virtual Status bind_input(int64_t number, const void* data) = 0;
   virtual Status bind_output(int64_t number, void* data) = 0;
-  // Memory of the GPU that the program runs on (heddle_device.h). By default an error (user): this
-  // context's device has none.
+  // Binds memory of the GPU that the program runs on (heddle_device.h). By default an error (user):
+  // this context's device has no memory of its own.
   virtual Status bind_device(bool input, int64_t number, void* data);
-  // Of a bounded dimension, for the following runs (at first it is the bound): inputs and outputs
-  // are dense arrays of the actual extents.
+  // Sets the extent of a bounded dimension for the following runs (initially the model's): inputs
+  // and outputs are dense arrays of the actual extents.
   virtual Status set_extent(const std::string& name, int64_t extent);
-  // Of a model whose shapes are known late. `prepare` finds or makes what runs for the inputs that
-  // are bound; then outputs() are that program's (before: those of the first run's values). By
-  // default shapes are fixed and there is nothing to prepare.
+  // For a model with late shapes. prepare() finds or compiles the program for the bound inputs;
+  // then outputs() are that program's (before: those for the first run's values). By default shapes
+  // are fixed and there is nothing to prepare.
   virtual Status set_input_shape(int64_t number, const std::vector<int64_t>& dims);
   virtual Status prepare() { return {}; }
   virtual const std::vector<Port>* late_outputs() const { return nullptr; }  // null: the program's
   virtual Status run() = 0;
-  // One run in steps. Each step must be called after the same one of the run before; different
-  // steps may be called at once. Nothing else may run in between. By default all of it is the
-  // launch.
+  // One run in steps. Each step must be called after the same step of the previous run; different
+  // steps may be called concurrently. Nothing else may run in between. By default everything is in
+  // the launch step.
   virtual RunSteps steps(RunRequest request);
   void cancel() { cancellation_->ask(); }  // from any thread; see heddle_context_cancel
-  // What the next run checks; null: nothing of its own.
+  // Checks made by the next run; null: it has none of its own.
   virtual std::vector<tensor::IndexCheck>* index_checks() { return nullptr; }
   virtual void set_profile(bool on) = 0;
   virtual void reset_profile() = 0;
@@ -326,11 +327,11 @@ class Context {
   virtual CommandReport command(int64_t number) const = 0;
 
  protected:
-  // One for all contexts that stand for this one of the caller's: whichever runs sees it.
+  // Shared by all contexts that serve one context of the caller: whichever runs checks it.
   const std::shared_ptr<runtime::Cancellation> cancellation_;
 };
 
-// What a handle of heddle.h holds; a handle of it.
+// The object in a handle of heddle.h, and the inverse.
 const Model& unwrap(const heddle_model* model);
 Model& unwrap(heddle_model* model);
 heddle_program* wrap(std::shared_ptr<Program> program);
@@ -340,9 +341,9 @@ CompileOptions unwrap(const heddle_compile_options& options);
 // See heddle_compile_until.
 Result<std::string> compile_until(const Model& model, const CompileOptions& options,
                                   const std::string& point);
-// What a designer could change for speed; see compiler/advise.h.
+// What a model's designer could change to make it faster; see compiler/advise.h.
 Result<compiler::AdviceReport> advise(const Model& model, const CompileOptions& options);
-// The points before and after the passes, in order: "import", …; passes stand between the first
+// The stop points before and after the passes, in order: "import", …; passes come between the first
 // two.
 std::span<const std::string_view> stop_points();
 

@@ -1,5 +1,5 @@
-// What a server does, through the C interface: cancellation, progress, compilation behind running
-// contexts, memory of its own, custom calls.
+// Functions for servers, through the C interface: cancellation, progress, compilation in the
+// background, a caller's allocator, custom calls.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ ENTRY main {
   ROOT s = f32[64] reduce(z, zero), dimensions={1}, to_apply=sum
 })";
 
-// Runs for ever, as far as a test can tell; the sort keeps the loop from being one kernel.
+// Practically endless; the sort prevents the loop from becoming one kernel.
 constexpr const char* kEndless = R"(HloModule endless
 less { a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -175,7 +175,8 @@ TEST_F(session, ARunIsCancelledFromAnotherThread) {
   }
 }
 
-// Where the steps of a loop are one kernel that takes long, it is cut: it ends between the pieces.
+// If the steps of a loop are one long kernel, it is split: cancellation takes effect between the
+// pieces.
 TEST_F(session, ALoopOfOneKernelIsCancelled) {
   std::vector<float> x(576, 0.5f), w(576), y(576), want;
   for (size_t i = 0; i < w.size(); ++i) w[i] = i % 25 == 0 ? 1.5f : 0.001f;
@@ -198,7 +199,7 @@ TEST_F(session, ALoopOfOneKernelIsCancelled) {
   });
   EXPECT_THAT(failure(heddle_context_run(context_), HEDDLE_CANCELLED), HasSubstr("cancelled"));
   other.join();
-  // Cut or not, the same comes out.
+  // Results are the same with and without splitting.
   make(8'000, "O0");
   ok(heddle_context_run(context_));
   want = y;
@@ -252,7 +253,7 @@ TEST_F(session, ContextsGoOverToWhatIsCompiledBehindThem) {
   heddle_context_free(std::exchange(context_, nullptr));
   heddle_program_free(std::exchange(program_, nullptr));
 
-  // It may go on behind the first run only.
+  // Continues only after the first run.
   std::atomic<bool> go_on{false};
   options_.background = 1;
   options_.progress_context = &go_on;
@@ -263,7 +264,7 @@ TEST_F(session, ContextsGoOverToWhatIsCompiledBehindThem) {
     return 0;
   };
   compile();
-  heddle_model_free(std::exchange(model_, nullptr));  // it is not needed any more
+  heddle_model_free(std::exchange(model_, nullptr));  // no longer needed
   make_context();
   ok(heddle_context_bind_input(context_, 0, x.data()));
   ok(heddle_context_bind_output(context_, 0, first.data()));
@@ -293,7 +294,7 @@ TEST_F(session, FreeingAProgramEndsItsCompilation) {
   options_.background = 1;
   compile();
   make_context();
-  heddle_program_free(std::exchange(program_, nullptr));  // the context keeps it
+  heddle_program_free(std::exchange(program_, nullptr));  // the context keeps it alive
   std::vector<float> x(64 * 64), y(64);
   ok(heddle_context_bind_input(context_, 0, x.data()));
   ok(heddle_context_bind_output(context_, 0, y.data()));

@@ -17,7 +17,7 @@
 namespace heddle::api {
 namespace {
 
-// `text` must be one of `words` ("O0|O1|O2"); an optional choice may be left open by no text.
+// `text` must be one of `words` ("O0|O1|O2"); empty text is allowed for an optional choice.
 template <typename T>
 Result<T> choose(const char* what, const std::string& text, std::string_view words) {
   const bool open = compiler::IsOptional<T>::value && text.empty();
@@ -28,7 +28,7 @@ Result<T> choose(const char* what, const std::string& text, std::string_view wor
   return user_error("{} '{}': no such choice; use one of {}", what, text, list);
 }
 
-// The members of the compiler's options that callers choose.
+// The compiler options that callers choose.
 Result<compiler::Options> read_choices(const CompileOptions& options) {
   compiler::Options result;
 #define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
@@ -52,7 +52,7 @@ Result<compiler::Options> read_choices(const CompileOptions& options) {
   return result;
 }
 
-// The steps of a compilation, in order; what is not among them is part of the one before.
+// Steps of a compilation, in order; any other step counts as part of the one before it.
 constexpr const char* kSteps[] = {"optimize", "fuse", "stitch", "codegen", "plan", "load"};
 
 std::function<bool(const char*)> progress_of(
@@ -66,11 +66,11 @@ std::function<bool(const char*)> progress_of(
   };
 }
 
-// The folder of compiled code, or nothing.
+// The folder of compiled code; empty: none.
 Result<std::string> cache_directory(const std::string& wanted) {
   const std::string directory = cache::chosen_directory(wanted);
   if (directory.empty() || directory == cache::default_directory()) return directory;
-  // One that was asked for by name must work.
+  // A folder given by name must be usable.
   HEDDLE_ASSIGN_OR_RETURN(const cache::ObjectCache opened, cache::ObjectCache::open(directory));
   return opened.directory();
 }
@@ -101,7 +101,7 @@ Result<int> read_threads(int threads) {
 
 Result<Settings> read_settings(const CompileOptions& options) {
   Settings settings;
-  // The device's text is looked at first, the number of its threads behind it.
+  // The device's text is checked first, then the number of threads.
   HEDDLE_ASSIGN_OR_RETURN(settings.device, open_device({options.device, 1, options.allocator}));
   HEDDLE_ASSIGN_OR_RETURN(settings.threads, read_threads(options.threads));
   settings.where = {options.device, settings.threads, options.allocator};
@@ -112,7 +112,7 @@ Result<Settings> read_settings(const CompileOptions& options) {
   settings.tuning_device = tuning_device(settings.target);
   if (settings.compiler.numerics == compiler::Numerics::strict)
     settings.target = schedule::without_flushing(std::move(settings.target));
-  // Decided for a target that another device runs.
+  // The target needs another device.
   if (!settings.device->runs(settings.target.kind)) {
     settings.where.text = "cuda";
     HEDDLE_ASSIGN_OR_RETURN(settings.device, open_device(settings.where));
@@ -124,7 +124,7 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.compile_threads =
       options.compile_threads != 0 ? options.compile_threads : settings.threads;
   compiler.code = options.code;
-  // An allocator of the caller's is where prepared weights go.
+  // A caller's allocator provides memory for prepared weights.
   compiler.keep_once =
       options.keep_prepared && settings.device->is_host() && options.allocator.allocate == nullptr;
   settings.explain = options.explain;

@@ -1,4 +1,4 @@
-// Private to api: the texts of CompileOptions as what they mean.
+// Private to api: parses the texts of CompileOptions.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@ namespace heddle::api {
 
 struct Settings {
   DeviceRequest where;
-  std::shared_ptr<OpenedDevice> device;  // of `where`, for its facts: a program opens its own
+  std::shared_ptr<OpenedDevice> device;  // for `where`, to query it: each program opens its own
   target::Target target;
-  std::string tuning_device;   // whose records `target` has; the same under all numerics
-  compiler::Options compiler;  // with the cache's folder found, and made where it was named
+  std::string tuning_device;   // the device of the records in `target`; the same for all numerics
+  compiler::Options compiler;  // with the cache folder resolved, and created if it was named
   int threads = 1;
   bool explain = false;
 };
 
-// Errors (user): an unknown word, with those that are known; what is not built. The target is left
-// out where nothing is compiled.
+// Errors (user): an unknown word, with the known ones; a feature that is not built. The target is
+// omitted if nothing is compiled.
 Result<Settings> read_settings(const CompileOptions& options);
-// Whether what a pool takes is within the limit: of a static plan the planner has seen to it.
+// Checks a pool's peak against the limit; for a static plan the planner has done that.
 Status check_limit(const std::string& program, int64_t pool_peak_bytes,
                    const compiler::Options& options);
 inline constexpr int kMostThreads = 1024;

@@ -32,7 +32,7 @@ Status SharedWeights::share(Program& program, const Literal& block, const runtim
   for (size_t k = 0; k < inside.size(); ++k)
     (known_.contains(hashes[k]) ? known_bytes : other_bytes) +=
         align_up(program.constants[inside[k]].bytes());
-  // Others move, so that the block can go.
+  // The others are moved, so that the block can be freed.
   std::shared_ptr<runtime::Block> moved;
   if (known_bytes > 0) {
     HEDDLE_ASSIGN_OR_RETURN(runtime::Block made, runtime::Block::allocate(device, other_bytes));

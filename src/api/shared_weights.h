@@ -1,5 +1,5 @@
-// Private to api: prepared weights that the programs of a model's buckets have alike lie in memory
-// once.
+// Private to api: stores prepared weights that are equal in several programs of a model's buckets
+// only once.
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace heddle::api {
 
-// Keeps the weights. Thread-safe for callers that take turns.
+// Owns the weights. Callers must take turns.
 class SharedWeights {
  public:
-  // Constants of `program` that lie in `block` (u8, of `device`) become those of the same content
-  // that are known, or else known; then nothing of the program refers to `block` if some were.
-  // Errors: no memory.
+  // Constants of `program` in `block` (u8, of `device`) are replaced by known ones with equal
+  // contents; the others become known. If any was replaced, the program no longer refers to
+  // `block`. Errors: no memory.
   Status share(program::Program& program, const tensor::Literal& block,
                const runtime::Device& device, int threads);
-  // What programs have stays as it is; later ones share nothing with them.
+  // Existing programs keep their weights; later ones share nothing with them.
   void forget() { known_.clear(); }
 
  private:

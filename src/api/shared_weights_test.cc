@@ -23,7 +23,8 @@ struct Packed {
   Literal block;
 };
 
-// A program whose constants are pieces of a block, filled with these numbers; and one elsewhere.
+// A program whose constants are pieces of a block, filled with these numbers, and one constant
+// elsewhere.
 Packed packed(const std::vector<char>& fills) {
   Packed result;
   const Shape piece = Shape::array(Type::u8, {kBytes});
@@ -60,7 +61,7 @@ TEST(SharedWeights, WhatIsAlikeIsThereOnce) {
   EXPECT_EQ(b.program.constants[3].data(), own);
   const auto* moved = static_cast<const char*>(b.program.constants[1].data());
   const auto* block = static_cast<const char*>(b.block.data());
-  EXPECT_TRUE(moved < block || moved >= block + b.block.bytes());  // so that its block can go
+  EXPECT_TRUE(moved < block || moved >= block + b.block.bytes());  // so that its block can be freed
   EXPECT_EQ(reinterpret_cast<uintptr_t>(moved) % 64, 0u);
   ASSERT_TRUE(weights.share(c.program, c.block, cpu.device(), 1));
   EXPECT_EQ(c.program.constants[0].data(), moved);

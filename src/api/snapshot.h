@@ -1,5 +1,5 @@
-// The values that an HLO snapshot brings: its arguments are the inputs where none are given, its
-// result is what check compares with.
+// The values in an HLO snapshot: its arguments are the inputs if none are given, and its result is
+// the reference for check.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace heddle::api {
 
 struct Snapshot {
   tensor::NamedLiterals arguments, results;  // arg0, arg1.0, …; out0, …
-  bool used = false;                         // the inputs are its arguments
+  bool used = false;                         // its arguments were used as inputs
 };
 
-// Where nothing is given and the file is a snapshot, `given` becomes its arguments. Other files:
-// nothing. Errors (user): a damaged one.
+// If nothing is given and the file is a snapshot, `given` becomes its arguments. Other files: no
+// effect. Errors (user): a damaged snapshot.
 Result<Snapshot> use_snapshot(const std::string& path, tensor::NamedLiterals& given);
 
 }  // namespace heddle::api

@@ -1,4 +1,4 @@
-// One program, many threads: contexts side by side give the bits of one after another.
+// One program, many threads: concurrent contexts give the same bits as sequential runs.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kThreads = 16, kRuns = 25;
 
-// Products that are shared among the workers, a loop, a call of the host (the sort), weights that
-// are packed at the first run.
+// Products split over the workers, a loop, a host call (the sort), weights that are packed at the
+// first run.
 constexpr const char* kText = R"(HloModule several
 sum { a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -87,7 +87,7 @@ TEST_P(Threads, SixteenGiveTheBitsOfOne) {
       ASSERT_TRUE((*context)->run());
     }
   }
-  // The first runs of another one, which prepare its weights, come all at once.
+  // The first runs of another program, which prepare its weights, start at the same time.
   const auto program = fresh();
   std::atomic<int> wrong{0}, failed{0};
   std::vector<std::thread> threads;

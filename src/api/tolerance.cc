@@ -13,12 +13,12 @@ using hlo::Opcode;
 using tensor::Shape;
 using tensor::Type;
 
-constexpr double kTripCount = 128;  // of loops, which do not say theirs
+constexpr double kTripCount = 128;  // assumed for loops: their trip count is unknown
 
-// What has piled up at a value, in units of 1.
+// Accumulated roundings of a value, in units of 1.
 struct Roundings {
-  double relative = 0;  // roundings in relation to the value itself
-  double variance = 0;  // sum of squares of those in relation to the largest value
+  double relative = 0;  // roundings relative to the value itself
+  double variance = 0;  // sum of squares of roundings relative to the largest value
   bool operator==(const Roundings&) const = default;
 };
 
@@ -26,7 +26,7 @@ Roundings larger(const Roundings& a, const Roundings& b) {
   return {std::max(a.relative, b.relative), std::max(a.variance, b.variance)};
 }
 
-// The first array type inside; pred where there is none.
+// The first array type inside; pred if there is none.
 Type leaf_type(const Shape& shape) {
   if (shape.is_tuple())
     return shape.elements().empty() ? Type::pred : leaf_type(shape.elements()[0]);
@@ -43,7 +43,7 @@ double elems_of(const Shape& shape) {
   return shape.is_array() ? static_cast<double>(std::max<int64_t>(shape.elems(), 1)) : 1;
 }
 
-// How many terms one element of the result adds up, at most. Of what adds_up().
+// The largest number of terms added in one element of the result, if adds_up().
 double reduction_length(const Instr& instr) {
   switch (instr.opcode()) {
     case Opcode::dot: {
@@ -98,7 +98,7 @@ bool adds_up(const Instr& instr) {
   }
 }
 
-// What one elementwise operator adds. Exact ones add nothing.
+// The rounding of one elementwise operator. Exact operators add none.
 Roundings elementwise_roundings(const Instr& instr, double unit) {
   switch (instr.opcode()) {
     case Opcode::abs:
@@ -135,7 +135,7 @@ class Analysis {
     }
   }
 
-  // What is evaluated within (loops, branches, calls) moves by itself.
+  // Nested computations (loops, branches, calls) are disturbed by their own instructions.
   interp::Disturbance::Amounts amounts(const Instr& instr) const {
     const double unit = unit_roundoff(leaf_type(instr.shape()));
     if (hlo::has_trait(instr.opcode(), hlo::elementwise))
@@ -178,7 +178,7 @@ class Analysis {
     return {2 * unit, (length - 1) * accumulator * accumulator};
   }
 
-  // Tuples are seen through as far as they are written out.
+  // Follows tuples as far as they are written as tuple instructions.
   void add_leaves(const Shape& shape, const Instr* instr, const Roundings& all,
                   std::vector<tensor::Tolerance>& tolerances) const {
     if (!shape.is_tuple()) {

@@ -1,10 +1,10 @@
-// How far a compiled result may be off, derived from a module: from the element types and the
-// reductions on the way to each output.
+// Derives the tolerance of compiled results from a module: from the element types and the
+// reductions on the path to each output.
 //
-// Along the longest way to an output two things are added up: the roundings of elementwise
-// operators, in units of the result (linear), and the variance of what sums and cancellation add
-// (quadratic: roundings being independent, n of them add up to hardly ever more than 4 sqrt(n) of
-// one; tensor/compare.h). A chaotic model can still exceed it; then measured_tolerance decides.
+// Two quantities are added up along the longest path to an output: roundings of elementwise
+// operators, in units of the result (linear), and the variance due to sums and cancellation
+// (quadratic: roundings are independent, so n of them rarely exceed 4 sqrt(n) of one;
+// tensor/compare.h). A chaotic model can still exceed it; then measured_tolerance decides.
 #pragma once
 
 #include <functional>
@@ -18,18 +18,18 @@
 
 namespace heddle::api {
 
-// One a leaf of the entry's root; integers and pred: zero.
+// One per leaf of the entry's root; integers and pred: zero.
 std::vector<tensor::Tolerance> derive_tolerances(const hlo::Module& module);
 
-// What one evaluation of an instruction rounds, by the same rules: for
-// interp::Options::disturbance. The module stays alive and as it is.
+// The rounding of one evaluation of an instruction, by the same rules: for
+// interp::Options::disturbance. The module must outlive it, unchanged.
 std::function<interp::Disturbance::Amounts(const hlo::Instr&)> rounding_amounts(
     const hlo::Module& module);
 
-// `derived`, widened by how far the reference itself moves: `plain` is one output of the
-// interpreter, `others` the same with other arithmetic (second_reference.h). Eight times what the
-// worst element moves, in relation to it or to 2^-10 of the largest element; elements that move by
-// more than that scale add to the absolute tolerance.
+// `derived`, widened by the uncertainty of the reference: `plain` is an output of the interpreter,
+// `others` are the same output with other arithmetic (second_reference.h). Eight times the largest
+// change of an element, relative to it or to 2^-10 of the largest element; changes larger than that
+// scale add to the absolute tolerance.
 tensor::Tolerance measured_tolerance(const tensor::Tolerance& derived, const tensor::Literal& plain,
                                      std::span<const tensor::Literal> others);
 

@@ -90,7 +90,8 @@ TEST(tolerance, MeasuredWidensByWhatTheReferenceLost) {
   EXPECT_NEAR(wider.relative, 8 * 0.25 + 1e-6, 1e-9);
   EXPECT_NEAR(wider.relative_to_max, 8 * 0.25 / 1024, 1e-9);
   EXPECT_EQ(wider.absolute, 0);
-  // One that moves by more than its scale has no relative error: it adds to the absolute one.
+  // An element that changes by more than the scale has no relative error: it adds to the absolute
+  // tolerance.
   const Literal moved = Literal::from<float>(shape, std::vector<float>{1, 100, 0.5f});
   const Tolerance apart = measured_tolerance({1e-6, 0, 0}, wide, std::vector{moved});
   EXPECT_NEAR(apart.absolute, 8 * 0.5, 1e-9);

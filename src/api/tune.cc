@@ -17,23 +17,24 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kLeastRounds = 5, kMostRounds = 31, kPairs = 3;
-// Of one candidate in all its rounds.
+// For one candidate in all rounds together.
 constexpr double kCandidateSeconds = 0.25;
-// Read before every run: as much as drives weights out of a second cache, as other layers would.
+// Read before every run: large enough to evict weights from a second-level cache, as other layers
+// would.
 constexpr size_t kSweepBytes = 8 << 20;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The value that `part` of them are below.
+// The value that a share `part` of them are below.
 double quantile(std::vector<double> values, double part) {
   std::sort(values.begin(), values.end());
   return values[static_cast<size_t>(part * static_cast<double>(values.size()))];
 }
 
-// What disturbs a run only ever makes it longer, and weights are out of the caches before all of
-// them: the time of a way is that of its better runs.
+// Disturbances only make a run longer, and weights are evicted before every run: the time of a
+// candidate is that of its better runs.
 double usual_ns(const std::vector<double>& times) { return quantile(times, 0.25); }
 
 class Tuner {
@@ -61,7 +62,7 @@ class Tuner {
       } else {
         HEDDLE_ASSIGN_OR_RETURN(const cache::TuningRecord record, measure(task, device));
         HEDDLE_RETURN_IF_ERROR(store_.put(record));
-        // What follows is measured with it: a library against our own best.
+        // Later tasks use this record, so that a library is compared with our own best.
         settings_.target = compiler::with_record(settings_.target, task.key, record.record);
         progress.measured = record.measured;
         progress.record = record.record;
@@ -86,7 +87,7 @@ class Tuner {
   }
 
  private:
-  // Times of the samples `turns`, by turns: a list of rounds each.
+  // Times of the samples `turns`, measured in turn: one list of rounds each.
   Result<std::vector<std::vector<double>>> times_of(const compiler::TuneTask& task,
                                                     std::vector<Sample>* samples,
                                                     const std::vector<size_t>& turns) {
@@ -110,8 +111,8 @@ class Tuner {
     return times;
   }
 
-  // How many times as fast the second record is as the first: in most rounds, in most pairs of
-  // samples. Each pair is loaded anew: where weights lie in memory changes a time by 5%, too.
+  // Speed-up of the second record over the first: the median over rounds, then over pairs of
+  // samples. Each pair is loaded anew: the addresses of weights can change a time by 5%.
   Result<double> gain_of(const compiler::TuneTask& task, const std::vector<std::string>& records,
                          SampleMemory* memory, double* first_ns) {
     std::vector<double> gains, firsts;
@@ -160,14 +161,14 @@ class Tuner {
     for (size_t i = 0; i < samples.size(); ++i) {
       if (i > 0) record.measured += "; ";
       record.measured += fmt::format("{}: {:.0f}", tried[i], ns[i]);
-      // A library, and then a library's call on one thread, must each gain something.
+      // A library, and then a library's call on one thread, must each bring a gain.
       const double gain = task.library ? task.least_gain : 1;
       if (ns[i] * gain < ns[best]) best = i;
     }
-    // Below that it is noise, or not worth a library.
+    // A smaller gain is noise, or not worth a library.
     if (ns[best] * task.least_gain > ns[0]) best = 0;
     if (best > 0) {
-      // The best of many is also the luckiest: it has to win again, against the first alone.
+      // The best of many may only be lucky: it has to win again, compared with the first alone.
       HEDDLE_ASSIGN_OR_RETURN(const double gain,
                               gain_of(task, {tried[0], tried[best]}, &memory, &ns[0]));
       if (gain < task.least_gain)

@@ -17,7 +17,7 @@ void* SampleMemory::place(std::vector<std::vector<Array>>* arrays, size_t i, int
   if (arrays->size() <= i) arrays->resize(i + 1);
   std::vector<Array>& mine = (*arrays)[i];
   if (mine.empty() || mine.back().bytes < bytes) {
-    // Samples that were made before go on with the smaller one.
+    // Earlier samples keep using the smaller one.
     const int64_t most = (bytes + bytes / 4 + 4095) / 4096 * 4096;
     mine.push_back(
         {std::unique_ptr<void, Free>(std::aligned_alloc(4096, static_cast<size_t>(most) + 4096)),
@@ -39,7 +39,7 @@ bool SampleMemory::agrees(const Sample& sample, double tolerance) const {
   for (size_t i = 0; i < kept_.size(); ++i) {
     const Port& port = sample.outputs()[i];
     const void* result = sample.results()[i];
-    // Rows that only one of them has stand behind the others.
+    // Rows that only one of them has come after the others.
     const size_t bytes = std::min(kept_[i].size(), static_cast<size_t>(port.bytes));
     if (std::memcmp(result, kept_[i].data(), bytes) == 0) continue;
     if (port.shape.type() != tensor::Type::f32) return false;
@@ -93,7 +93,7 @@ Result<double> Sample::time_ns(const std::vector<char>& sweep) {
   return (now_ns() - begin) * scale_;
 }
 
-// One thread's own clock does not count what others do on a busy machine.
+// One thread's clock does not count time taken by others on a busy machine.
 double Sample::now_ns() const {
   timespec now;
   clock_gettime(alone_ ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);

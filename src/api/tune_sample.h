@@ -13,15 +13,15 @@ namespace heddle::api {
 
 class Sample;
 
-// What the samples of one task read and write, the same for all of them: where an array lies in
-// memory can change a time by 5%.
+// Inputs and outputs shared by all samples of a task: the address of an array can change a time by
+// 5%.
 class SampleMemory {
  public:
   void* input(size_t i, int64_t bytes) { return place(&inputs_, i, bytes); }
   void* output(size_t i, int64_t bytes) { return place(&outputs_, i, bytes); }
-  // The results of the sample that was made last, which others are compared with.
+  // Keeps the results of the last sample made, as the reference for others.
   void keep_results(const Sample& sample);
-  // Whether the sample that was made last gives the same numbers, but for the order of additions.
+  // Whether the last sample made gives the same numbers, except for the order of additions.
   bool agrees(const Sample& sample, double tolerance) const;
 
  private:
@@ -41,12 +41,12 @@ class SampleMemory {
 // A sample program, ready to run.
 class Sample {
  public:
-  // Compiled (or found in the cache of objects) and run once. Errors: as of compiling.
+  // Compiled (or found in the object cache) and run once. Errors: those of compiling.
   static Result<Sample> make(const compiler::TuneTask& task, const std::string& record,
                              const Settings& settings, SampleMemory* memory);
 
-  // Of one run of the task's shape, `sweep` read before: as much as drives weights out of a second
-  // cache, as other layers would.
+  // Time of one run of the task's shape, after reading `sweep`, which should be large enough to
+  // evict weights from a second-level cache, as other layers would.
   Result<double> time_ns(const std::vector<char>& sweep);
   bool was_compiled() const { return !program_->facts().cache_warm; }
   const std::vector<Port>& outputs() const { return program_->outputs(); }
@@ -59,7 +59,7 @@ class Sample {
   std::shared_ptr<Program> program_;
   std::unique_ptr<Context> context_;
   double scale_ = 1;    // compiler::SampleProgram
-  bool alone_ = false;  // one thread
+  bool alone_ = false;  // on one thread
 };
 
 }  // namespace heddle::api

@@ -18,10 +18,10 @@ bool is_literal(const compiler::ValueToSee& value) {
   return value.value->is(hlo::Opcode::constant);
 }
 
-using Places = std::vector<size_t>;  // in ValuesToSee::values
+using Places = std::vector<size_t>;  // indices in ValuesToSee::values
 
-// Parts whose results fit into the memory, or are one value. What is constant stands apart: it is
-// looked at once; what is a literal needs no program.
+// Parts whose results fit into the memory, or that have one value. Constant values are in separate
+// parts, which run once; literals need no program.
 std::vector<Places> parts_of(const ValuesToSee& found, int64_t most_bytes) {
   std::vector<Places> parts;
   for (const bool constant : {false, true}) {
@@ -40,7 +40,7 @@ std::vector<Places> parts_of(const ValuesToSee& found, int64_t most_bytes) {
   return parts;
 }
 
-// The module with those values as its results, and nothing else.
+// The module with only these values as results.
 std::unique_ptr<hlo::Module> showing(const ValuesToSee& found, const Places& part) {
   std::unique_ptr<hlo::Module> module = found.module->clone();
   hlo::Computation* entry = module->entry();
@@ -126,7 +126,7 @@ class Runner {
   int64_t done_ = 0, all_runs_ = 0;
 };
 
-// As `options` are, but in f32; what runs on the processor is for this one.
+// As `options`, but in f32; for the host processor with its own target.
 Result<Settings> run_settings(const CompileOptions& options) {
   CompileOptions plain = options;
   HEDDLE_ASSIGN_OR_RETURN(const auto device, open_device({options.device, 1, options.allocator}));

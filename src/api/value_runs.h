@@ -1,7 +1,7 @@
-// Private to api: runs a model over samples and records what its f32 values were, for mixed
-// precision (precision/value_ranges.h). The optimised module gets these values as results; where
-// all of them would take too much memory, several programs show a part of them each, one after the
-// other, so that memory grows neither with the samples nor with the model's depth.
+// Private to api: runs a model over samples and records the ranges of its f32 values, for mixed
+// precision (precision/value_ranges.h). The optimised module returns these values as results; if
+// all of them would take too much memory, several programs return a part each, one after another,
+// so that memory grows neither with the samples nor with the model's depth.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 namespace heddle::api {
 
 struct ValueRunOptions {
-  // False: what mixed precision decides on. True: the gradients of a step of training.
+  // False: the values that mixed precision decides on. True: the gradients of a training step.
   bool gradients = false;
   int64_t samples = 0;
-  // A value an input, in the model's order.
+  // One value per input, in the model's order.
   std::function<Result<std::vector<tensor::Literal>>(int64_t sample)> inputs;
-  // Before every run; false ends it with an error of the cancelled kind.
+  // Called before every run; false ends it with an error of the cancelled kind.
   std::function<bool(int64_t done, int64_t all)> progress;
   int64_t most_bytes = int64_t{256} << 20;  // of the results of one program
 };
 
 struct SeenValue {
   std::string name;   // precision::same_value
-  std::string input;  // of a gradient: the input that its update keeps
+  std::string input;  // for a gradient: the input that it updates
   bool is_constant = false;
   precision::ValueRange seen;
 };
@@ -37,10 +37,10 @@ struct SeenValues {
   int64_t programs = 0, runs = 0;
 };
 
-// Values are those of the target and level in `options`, which are to be those of the program that
-// is to use the records; on the cpu the runs themselves are for this machine, in f32. State arrays
-// (random numbers) begin anew in each run. Errors: user (a compiled program; no step of training),
-// machine, cancelled.
+// Values are those for the target and level in `options`, which must be those of the program that
+// will use the records; on the cpu the runs themselves use this machine's target, in f32. State
+// arrays (random numbers) are reset before each run. Errors: user (a compiled program; not a
+// training step), machine, cancelled.
 Result<SeenValues> run_values(const Model& model, const CompileOptions& options,
                               const ValueRunOptions& runs);
 

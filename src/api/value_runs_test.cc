@@ -1,4 +1,4 @@
-// What runs show of a model's values: the same whatever the number of programs, for each sample.
+// Recorded ranges of a model's values: independent of the number of programs, for each sample.
 #include "api/value_runs.h"
 
 #include <gmock/gmock.h>

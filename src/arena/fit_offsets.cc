@@ -11,19 +11,20 @@ namespace {
 
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 
-// A block by its sections, half-open. Sections are the steps at which a largest set of blocks is
-// live: two blocks that meet meet in one of them.
+// A block by its sections, half-open. Sections are the steps at which a maximal set of blocks is
+// live: two blocks with overlapping lifetimes have a section in common.
 struct Item {
   int64_t bytes = 0, steps = 0;
   int begin = 0, end = 0;
 };
 
-// Which of the blocks at the same offset is tried first: what lives long, what is large in bytes
-// times steps, what lies where most is live.
+// The order in which blocks with the same offset are tried: by lifetime in steps, by area (bytes
+// times steps), by the load (bytes live) during their lifetime.
 enum class Preference { steps_area_load, load_area_steps, load_steps_area };
 
-// Depth first. The next block always goes to the lowest offset that the blocks below it leave, and
-// offsets never fall from one placement to the next: every arena can be pressed into that form.
+// Depth-first search. The next block always goes to the lowest offset that the blocks below it
+// leave, and offsets never decrease from one placement to the next: every solution can be compacted
+// into that form.
 class FitSearch {
  public:
   FitSearch(const std::vector<Block>& blocks, int64_t capacity, const Conflicts& conflicts,
@@ -50,7 +51,7 @@ class FitSearch {
     is_changed_.assign(inside_.size(), false);
   }
 
-  // The three preferences in turn, each time with twice the work.
+  // Tries the three preferences in turn, each round with twice the work.
   FitResult run(int64_t work) {
     FitResult result;
     const auto count = static_cast<int64_t>(items_.size());
@@ -72,7 +73,8 @@ class FitSearch {
   }
 
  private:
-  // Steps where nothing begins before the next end are part of what is live a little later.
+  // A section lies between a begin and the next end; the blocks live at other steps are a subset of
+  // those of a neighbouring section.
   void find_sections(const std::vector<Block>& blocks) {
     std::vector<int64_t> points;
     for (const Block& block : blocks) {
@@ -90,7 +92,7 @@ class FitSearch {
       begins[place(block.first)] = true;
       ends[place(block.last + 1)] = true;
     }
-    std::vector<int> before(points.size() + 1);  // sections in front of each point
+    std::vector<int> before(points.size() + 1);  // number of sections before each point
     for (size_t p = 0; p < points.size(); ++p)
       before[p + 1] = before[p] + (begins[p] && ends[p + 1] ? 1 : 0);
     sections_ = before.back();
@@ -125,14 +127,14 @@ class FitSearch {
     return search_parts(all, cuts, 0);
   }
 
-  // A conflict of blocks that meet in no section holds what lies between them together.
+  // A conflict of blocks without a common section joins all sections between them into one part.
   void cross(int i, int j, int change) {
     const auto [first, last] = std::minmax(
         items_[i], items_[j], [](const Item& a, const Item& b) { return a.begin < b.begin; });
     for (int s = first.end - 1; s < last.begin; ++s) crossing_[s] += change;
   }
 
-  // Parts that no unplaced block crosses are apart from each other.
+  // Parts that no unplaced block crosses are solved independently.
   Fit search_parts(const std::vector<int>& items, const std::vector<int>& cuts, int64_t from) {
     for (size_t c = 0; c + 1 < cuts.size(); ++c) {
       std::vector<int> part;
@@ -166,14 +168,14 @@ class FitSearch {
 
   struct Candidate {
     int64_t offset;
-    int rank;  // in the order of preference
+    int rank;  // in order of preference
   };
 
-  // What may be placed next, at `from` or above it (there only from a rank on); false where an
-  // unplaced block can no longer be placed without a gap below it.
+  // The blocks that may be placed next, above `from`, or at `from` with at least this rank; false
+  // if some unplaced block can no longer be placed without a gap below it.
   bool find_candidates(const std::vector<int>& items, int64_t from, int from_rank,
                        std::vector<Candidate>& candidates, bool& done) const {
-    // Nothing is placed where another unplaced block would fit below it: that one comes first.
+    // A block is not placed if another unplaced block would fit below it: that one must come first.
     int64_t roof = kNone;
     for (int i : items)
       if (!placed_[i]) roof = std::min(roof, lowest_[i] + items_[i].bytes);
@@ -194,7 +196,7 @@ class FitSearch {
     return true;
   }
 
-  // A block that was passed over must stand on another that comes later.
+  // A block that was skipped needs a later block below it.
   bool can_be_raised(int i, int64_t from) const {
     const int64_t roof = lowest_[i] + items_[i].bytes;
     return std::any_of(overlaps_[i].begin(), overlaps_[i].end(),
@@ -239,7 +241,7 @@ class FitSearch {
     return fit;
   }
 
-  // In no section is less left above the lowest place than must still go there.
+  // Whether in every section the unplaced bytes fit above the lowest free offset.
   bool can_fit(int begin, int end, int64_t from) {
     work_left_ -= end - begin;
     for (int s = begin; s < end; ++s)
@@ -248,7 +250,7 @@ class FitSearch {
       return can_fit(clique, begin, end, from);
     });
   }
-  // The same of a set, if what is left of it is in this part.
+  // The same for a clique, if its unplaced blocks are all in this part.
   bool can_fit(const std::vector<int>& clique, int begin, int end, int64_t from) {
     work_left_ -= std::ssize(clique);
     int64_t rest = 0, floor = kNone;
@@ -285,7 +287,7 @@ class FitSearch {
     changed_.clear();
   }
 
-  // Sections whose floor the block was.
+  // Marks the sections whose floor is the block's lowest offset.
   void mark_changed(int i) {
     for (int s = items_[i].begin; s < items_[i].end; ++s) {
       if (floor_[s] != lowest_[i] || is_changed_[s]) continue;
@@ -309,16 +311,18 @@ class FitSearch {
   int sections_ = 0;
   std::vector<Item> items_;
   std::vector<std::vector<int>> inside_;    // by section: its items
-  std::vector<std::vector<int>> overlaps_;  // by item: those that must not share its bytes
-  std::vector<std::vector<int>> apart_;     // of these those that meet it in no section
+  std::vector<std::vector<int>> overlaps_;  // by item: those in conflict with it
+  std::vector<std::vector<int>> apart_;     // subset of these without a common section
   const Cliques cliques_;
   Preference preference_ = Preference::steps_area_load;
   int64_t work_left_ = 0;
 
-  // Of the search. By item: the top of what is placed below it (its offset if it comes next).
+  // State of the search. By item: the top of the placed blocks below it (its offset if it is placed
+  // next).
   std::vector<int64_t> lowest_, offsets_;
   std::vector<bool> placed_;
-  // By section: bytes of unplaced items, the lowest place of one, items that reach into the next.
+  // By section: bytes of unplaced items, the lowest of their `lowest_`, number of items that extend
+  // into the next section.
   std::vector<int64_t> to_place_, floor_;
   std::vector<int> crossing_;
   std::vector<std::pair<int64_t*, int64_t>> undo_;
@@ -330,12 +334,12 @@ class FitSearch {
 
 FitResult fit_offsets(const std::vector<Block>& blocks, int64_t capacity_bytes, int64_t work,
                       const Conflicts& conflicts, const Cliques& cliques) {
-  // In units of what divides all sizes, so that the search sees no half units. Empty blocks stay
-  // at 0.
+  // Sizes are divided by their greatest common divisor, so that the search tries whole units only.
+  // Empty blocks stay at 0.
   int64_t unit = 0;
   for (const Block& block : blocks) unit = std::gcd(unit, block.bytes);
   std::vector<Block> filled;
-  std::vector<int> place(blocks.size(), -1);  // among the filled
+  std::vector<int> place(blocks.size(), -1);  // index among the nonempty blocks
   Conflicts between;
   for (size_t i = 0; i < blocks.size(); ++i) {
     if (blocks[i].bytes == 0) continue;

@@ -1,5 +1,4 @@
-// MiniMalloc's hard problems (HEDDLE_CORPORA/minimalloc, where that is set): each must fit into
-// 2^20 bytes.
+// MiniMalloc's hard problems (in HEDDLE_CORPORA/minimalloc, if set): each must fit into 2^20 bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +17,7 @@ constexpr int64_t kCapacityBytes = int64_t{1} << 20;
 constexpr int64_t kWork = 4'000'000'000;
 constexpr double kMostSeconds = 120;  // of processor time, for all eleven
 
-// Lines of id,lower,upper,size behind a line of names; lifetimes are half-open.
+// Lines of id,lower,upper,size after a header line; lifetimes are half-open.
 std::vector<Block> read_problem(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::vector<Block> blocks;

@@ -11,20 +11,20 @@
 namespace heddle::arena {
 namespace {
 
-// Above it the search would go too deep.
+// With more blocks the search would be too deep.
 constexpr size_t kMostSearched = 4000;
-// Those of most bytes tell the most: of so many blocks, as many conflicts, as many sets.
+// Large blocks matter most: limits on blocks considered, conflicts tried, and cliques kept.
 constexpr size_t kMostInCliques = 1000, kMostCliquesTried = 256, kMostCliques = 32;
 
 enum class Gap { smallest, lowest };
 
-// Places blocks one after the other, each into a gap between the placed blocks that live with it.
+// Places blocks one after another, each into a gap between placed blocks that conflict with it.
 class Greedy {
  public:
   Greedy(const std::vector<Block>& blocks, const Conflicts& conflicts)
       : blocks_(blocks), conflicts_(conflicts) {}
 
-  // Gives up, with a height of max, once the arena is no lower than `limit`.
+  // Stops with a height of max as soon as the arena is not lower than `limit`.
   Offsets place(const std::vector<int>& order, Gap choice, int64_t limit) {
     Offsets result;
     result.offsets.assign(blocks_.size(), 0);
@@ -58,8 +58,8 @@ class Greedy {
     return blocks_[a].first <= blocks_[b].last && blocks_[b].first <= blocks_[a].last;
   }
 
-  // The arena's top counts as a gap that must be stretched: it is taken where no other fits, but
-  // where what is missing there is least.
+  // The space above the top conflicting block counts as a gap that may be extended: it is used if
+  // no other gap fits, or if it is the smallest that fits.
   int64_t find(int number, Gap choice, int64_t height) const {
     const Block& block = blocks_[number];
     int64_t at = 0, best = -1, best_gap = std::numeric_limits<int64_t>::max();
@@ -74,7 +74,7 @@ class Greedy {
       at = std::max(at, placed.end);
     }
     if (best < 0) return at;
-    // Above the last conflict there may be room as well, up to the top of the arena.
+    // There may be room above the last conflict, up to the top of the arena.
     if (const int64_t gap = height - at; gap >= block.bytes && gap < best_gap) return at;
     return best;
   }
@@ -84,13 +84,13 @@ class Greedy {
   std::vector<Placed> placed_;  // by begin
 };
 
-// What weighs most is placed first; ties go by size, then by the order of the blocks.
+// Blocks are placed by decreasing weight; ties by size, then in the given order.
 struct Key {
   const char* name;
   std::vector<double> weight;  // by block
 };
 
-// Most bytes live at a step of each block's lifetime: where it is tight.
+// By block: the most bytes live at a step of its lifetime, a measure of scarcity.
 std::vector<double> loads(const std::vector<Block>& blocks) {
   int64_t steps = 0;
   for (const Block& block : blocks) steps = std::max(steps, block.last + 1);
@@ -133,13 +133,13 @@ std::vector<int> sorted(const std::vector<Block>& blocks, const Key& key) {
 }
 
 // Searches for arenas lower than the best one: first at the bound, where networks nearly always
-// fit, then by halves of what is left open.
+// fit, then by bisection of the open range.
 void search(const std::vector<Block>& blocks, int64_t bound, int64_t work,
             const Conflicts& conflicts, const Cliques& cliques, Offsets& best) {
-  int64_t unit = 0;  // of all heights worth a try
+  int64_t unit = 0;  // granularity of heights
   for (const Block& block : blocks) unit = std::gcd(unit, block.bytes);
-  int64_t open = bound;    // no height below it is worth a try
-  bool all_proved = true;  // and none below it is possible
+  int64_t open = bound;    // lower heights have all been tried
+  bool all_proved = true;  // and are proved impossible
   int64_t tried = bound;
   while (open < best.height_bytes && work > 0) {
     FitResult result =
@@ -186,7 +186,7 @@ Cliques find_cliques(const std::vector<Block>& blocks, const Conflicts& conflict
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return blocks[a].bytes > blocks[b].bytes; });
   if (order.size() > kMostInCliques) order.resize(kMostInCliques);
-  // Pairs that meet at no step, the largest first.
+  // Conflicting pairs with disjoint lifetimes, the largest first.
   std::vector<std::pair<int64_t, std::pair<int, int>>> pairs;
   for (size_t a = 0; a < order.size(); ++a)
     for (size_t b = 0; b < a; ++b) {
@@ -250,7 +250,7 @@ Status check_offsets(const std::vector<Block>& blocks, const Offsets& plan,
     return user_error("{} offsets for {} blocks", plan.offsets.size(), blocks.size());
   struct Event {
     int64_t step;
-    bool begins;  // at one step, what ends goes first
+    bool begins;  // at equal steps, ends come first
     size_t block;
   };
   std::vector<Event> events;

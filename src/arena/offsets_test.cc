@@ -33,7 +33,7 @@ void expect_valid(const std::vector<Block>& blocks, const Offsets& plan,
   }
 }
 
-// Some optimal arena is the one that lowest-gap placement gives for some order of the blocks.
+// Lowest-gap placement gives an optimal arena for some order of the blocks.
 int64_t optimal_height(const std::vector<Block>& blocks, const Conflicts& conflicts = {}) {
   std::vector<size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), 0);
@@ -86,7 +86,7 @@ TEST(offsets, SmallOnesAgainstBruteForce) {
   }
 }
 
-// What meets at a step, and some more.
+// All overlaps of steps, and additional conflicts.
 Conflicts random_conflicts(std::mt19937& random, const std::vector<Block>& blocks, int one_in) {
   Conflicts conflicts(blocks.size(), std::vector<bool>(blocks.size()));
   for (size_t i = 0; i < blocks.size(); ++i)
@@ -116,7 +116,7 @@ TEST(offsets, SmallOnesWithConflictsBeyondTheStepsAgainstBruteForce) {
       for (int i : clique)
         for (int j : clique) ASSERT_TRUE(i == j || conflicts[i][j]);
     if (best == 0) continue;
-    // Without the cliques the answers are the same.
+    // The answers without cliques are the same.
     ASSERT_EQ(fit_offsets(blocks, best, kSearchWork, conflicts).fit, Fit::fits);
     ASSERT_EQ(fit_offsets(blocks, best - 1, kSearchWork, conflicts).fit, Fit::never);
   }
@@ -124,7 +124,7 @@ TEST(offsets, SmallOnesWithConflictsBeyondTheStepsAgainstBruteForce) {
   EXPECT_GT(above_the_bound, 0);
 }
 
-// As several streams have them: the search is no worse than the portfolio, and bounded.
+// Conflicts as with several streams: the search is no worse than the portfolio, and bounded.
 TEST(offsets, ConflictsOfLargeOnes) {
   std::mt19937 random(37);
   std::mt19937_64 more(41);
@@ -141,7 +141,7 @@ TEST(offsets, ConflictsOfLargeOnes) {
   }
 }
 
-// Found by drawing 260,000 of their kind: no arena meets the bound.
+// Found among 260,000 random problems: no arena reaches the bound.
 TEST(offsets, AboveTheBoundWhereNothingIsLower) {
   const std::vector<std::vector<Block>> problems = {
       {{1, 2, 3}, {2, 0, 2}, {2, 0, 1}, {4, 4, 6}, {1, 2, 4}, {4, 5, 6}, {3, 3, 4}, {4, 0, 2}},
@@ -194,8 +194,9 @@ TEST(offsets, LowerBoundByHand) {
   EXPECT_EQ(lower_bound_bytes({{64, 0, 0}, {128, 1, 1}}), 128);
 }
 
-// Blocks of transformer layers. Where the next residual is made in place of the last one the bound
-// is met; where both live for a step, residuals would have to alternate between the arena's ends.
+// Blocks of transformer layers. If the next residual is computed in place of the previous one the
+// bound is reached; if both live for one step, residuals would have to alternate between the
+// arena's ends.
 TEST(offsets, NetworksAreNearTheBound) {
   for (const bool in_place : {true, false}) {
     std::vector<Block> blocks;

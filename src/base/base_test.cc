@@ -31,7 +31,7 @@ TEST(hash, KnownValues) {
   EXPECT_EQ(hash128("").hex(), "99aa06d3014798d86001c324468d497f");
 }
 
-// Long texts may go another way than short ones.
+// Long texts may use a different implementation.
 TEST(hash, IsTheSameOnEveryProcessor) {
   std::string text(4096, '\0');
   for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 7);

@@ -1,5 +1,5 @@
-// HEDDLE_CHECK: an invariant of ours. A failure is our bug: it prints where and why and aborts.
-// Never used on what a user can cause; that is an Error (error.h).
+// HEDDLE_CHECK: an internal invariant. A failure is a bug of ours: it prints place and reason and
+// aborts. Never used for conditions that a user can cause; these are Errors (error.h).
 #pragma once
 
 #include <fmt/format.h>

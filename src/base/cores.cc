@@ -1,4 +1,4 @@
-// available_cores: what the scheduler lets this process use.
+// available_cores(): the number of cores that the scheduler gives this process.
 #include <sched.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ namespace heddle {
 namespace {
 
 int affinity_cores() {
-  // The kernel refuses masks that are too short for the machine.
+  // The kernel rejects masks that are too short for the machine.
   for (size_t cpus = 1024; cpus <= (size_t{1} << 20); cpus *= 4) {
     std::vector<unsigned char> mask(CPU_ALLOC_SIZE(cpus));
     auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
@@ -30,7 +30,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// Cores that quota / period allow, rounded up; 0: no limit.
+// Cores allowed by quota / period, rounded up; 0: no limit.
 int quota_cores(const std::string& quota, const std::string& period) {
   int64_t q = 0, p = 0;
   if (!(std::istringstream(quota) >> q) || !(std::istringstream(period) >> p)) return 0;
@@ -38,7 +38,7 @@ int quota_cores(const std::string& quota, const std::string& period) {
   return static_cast<int>(std::min<int64_t>((q + p - 1) / p, 1 << 20));
 }
 
-// The tightest limit on the way from a control group up to its root.
+// The tightest limit on the path from a control group up to its root.
 int limit_along(const std::string& mount, std::string path, bool unified) {
   int tightest = 0;
   while (true) {
@@ -60,7 +60,7 @@ int limit_along(const std::string& mount, std::string path, bool unified) {
   }
 }
 
-// "number:controllers:path" a line; version 2 has no controllers.
+// Each line is "number:controllers:path"; in version 2 controllers is empty.
 int cgroup_cores() {
   std::ifstream file("/proc/self/cgroup");
   int tightest = 0;
@@ -73,7 +73,7 @@ int cgroup_cores() {
     if (controllers == ",,") {
       cores = limit_along("/sys/fs/cgroup", path, true);
     } else if (controllers.find(",cpu,") != std::string::npos) {
-      // Inside a container the group's own path may not be visible; then its mount is the group.
+      // Inside a container the group's path may not be visible; the mount is then the group itself.
       cores = limit_along("/sys/fs/cgroup/cpu", path, false);
     }
     if (cores > 0) tightest = tightest == 0 ? cores : std::min(tightest, cores);

@@ -1,5 +1,5 @@
-// Decision: yes, or no with a code and a reason. What may be refused (a fusion, a schedule, a
-// candidate) is answered with one of these, never with a bare bool, and `heddle explain` prints it.
+// Decision: yes, or no with a code and a reason. Code that may refuse something (a fusion, a
+// schedule, a candidate) returns one of these instead of a bare bool; `heddle explain` prints it.
 #pragma once
 
 #include <fmt/format.h>

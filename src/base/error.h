@@ -1,7 +1,7 @@
-// Errors and results. Three kinds of "no" are kept apart at their source (docs/architecture.md):
-// the user's fault or the machine's (Error, in a Result), our own bug (HEDDLE_CHECK, check.h)
-// and a refusal of an optimisation (Decision, decision.h). Cancellation by the caller is an
-// Error too, of its own kind. No exception crosses an interface.
+// Errors and results. Three kinds of refusal are distinguished where they arise
+// (docs/architecture.md): a fault of the user or the machine (Error, in a Result), a bug of ours
+// (HEDDLE_CHECK, check.h), and a refused optimisation (Decision, decision.h). Cancellation by the
+// caller is an Error of its own kind. No exception crosses an interface.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,16 +15,16 @@ namespace heddle {
 enum class ErrorKind {
   user,       // bad file, unsupported operator, wrong shape: exit status 2
   machine,    // out of memory, no such device, cannot write: exit status 3
-  cancelled,  // nobody's fault: the caller asked for the end
-  // What callers tell apart of the user's errors, and of the machine's (whose()).
-  unsupported,  // an operator, type or form of it that is not implemented
+  cancelled,  // no fault: the caller cancelled
+  // Subkinds of the user's errors and of the machine's, for callers (whose()).
+  unsupported,  // an operator, or a type or form of it, that is not implemented
   shape,        // shapes that do not fit together
   value,        // a shape depends on a value that was not given
-  memory,       // there is too little
-  device,       // there is none of that name, or it failed
+  memory,       // out of memory
+  device,       // no device of that name, or it failed
 };
 
-// The user's, the machine's or cancelled: what an exit status says.
+// User, machine or cancelled, as in the exit status.
 constexpr ErrorKind whose(ErrorKind kind) {
   if (kind == ErrorKind::unsupported || kind == ErrorKind::shape || kind == ErrorKind::value)
     return ErrorKind::user;
@@ -66,7 +66,7 @@ tl::unexpected<Error> cancelled_error(fmt::format_string<Args...> format, Args&&
       Error{ErrorKind::cancelled, fmt::format(format, std::forward<Args>(args)...)});
 }
 
-// The same error with "where: " in front of it, as it travels outwards.
+// The same error prefixed with "where: ", as it is passed outwards.
 inline tl::unexpected<Error> error_in(const std::string& where, Error error) {
   error.message = where + ": " + error.message;
   return tl::unexpected<Error>(std::move(error));

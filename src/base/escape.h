@@ -1,4 +1,4 @@
-// What a file says must not speak to the terminal.
+// Text from files must not send control sequences to the terminal.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace heddle {
 
-// With control characters (of ASCII, and U+0080 ... U+009F) as \xNN, byte by byte. `keep`: those
-// that stay, as "\n\t".
+// Replaces control characters (ASCII, and U+0080 ... U+009F) by \xNN, byte by byte. `keep`:
+// characters to leave, such as "\n\t".
 std::string escaped(std::string_view text, std::string_view keep = "");
 
 }  // namespace heddle

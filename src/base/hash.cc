@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-// Short texts are quicker done than the question is asked.
+// Shorter texts are hashed faster than the processor check takes.
 constexpr size_t kWide = 4096;
 
 bool has_avx2() {

@@ -1,4 +1,4 @@
-// Content hashes (XXH3). Stable over runs and machines: cache keys are made of them.
+// Content hashes (XXH3). Stable across runs and machines: cache keys use them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Compiled with -mavx2, so it includes nothing whose functions others might share.
+// Compiled with -mavx2, so it must not include inline functions that other files share.
 #include "base/hash_avx2.h"
 
 #define XXH_INLINE_ALL

@@ -1,5 +1,5 @@
-// Private to hash.cc: XXH3 for processors with AVX2, a third faster on what comes from memory. The
-// hashes are the same.
+// Private to hash.cc: XXH3 for processors with AVX2, a third faster on data from memory. Same
+// hashes.
 #pragma once
 
 #include <cstddef>

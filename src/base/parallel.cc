@@ -19,14 +19,15 @@
 namespace heddle {
 namespace {
 
-// How long an idle worker keeps its core inside a run: pauses first, then yields (so that a machine
-// with fewer cores than workers gets on), then it sleeps and the next fork pays for the wake-up.
+// How long an idle worker keeps its core during a run: first it pauses, then it yields (so that a
+// machine with fewer cores than workers makes progress), then it sleeps and the next fork pays for
+// the wake-up.
 constexpr int64_t kPauseNs = 500'000;
 constexpr int64_t kSpinNs = 5'000'000;
-// And behind a run: the next one may follow at once, and on a virtual machine waking a core that
-// sleeps takes longer than many a run.
+// And after a run: the next run may follow at once, and on a virtual machine waking a sleeping core
+// takes longer than many runs.
 constexpr int64_t kLingerNs = 300'000;
-constexpr int kPausesPerLook = 64;  // between two looks at the clock
+constexpr int kPausesPerLook = 64;  // per check of the clock
 
 int64_t now_ns() {
   timespec time;
@@ -54,24 +55,24 @@ struct Range {
   int64_t begin, end;
 };
 
-// The first tasks % threads parts are one longer.
+// The first tasks % threads parts are longer by one.
 Range part_of(int64_t tasks, int threads, int part) {
   const int64_t quotient = tasks / threads, remainder = tasks % threads;
   const int64_t begin = part * quotient + std::min<int64_t>(part, remainder);
   return {begin, begin + quotient + (part < remainder ? 1 : 0)};
 }
 
-// A worker's part of the present job, in one cache line. `state` is the number of the job times
-// four, and how far the part is.
+// A worker's part of the current job, in one cache line. `state` is four times the job's number
+// plus the part's progress.
 enum : uint64_t { kOffered = 0, kClaimed = 1, kDone = 2, kProgress = 3 };
 struct alignas(64) Slot {
   std::atomic<uint64_t> state{kDone};
   Workers::Function function = nullptr;  // null ends the worker
   void* context = nullptr;
   Range part{0, 0};
-  std::string_view work;  // of the trace; empty while that is off
+  std::string_view work;  // for the trace; empty while that is off
 
-  // True for one of those who try.
+  // True for exactly one of the threads that try.
   bool claim() {
     uint64_t seen = state.load(std::memory_order_relaxed);
     return (seen & kProgress) == kOffered &&
@@ -88,15 +89,15 @@ struct alignas(64) Slot {
 
 }  // namespace
 
-// A fork offers every worker its part. Whoever claims a part runs it, as that worker: the worker
-// itself or, where it is late (asleep, or its core taken by another process), the caller when it is
-// done with its own. The join waits for claimed parts only. A slot is read after a claim and
-// written when its part is done.
+// A fork offers every worker its part. The thread that claims a part runs it: the worker itself or,
+// if the worker is late (asleep, or its core taken by another process), the caller after its own
+// part. The join waits for claimed parts only. A slot is read after a claim and written when its
+// part is done.
 //
-// A worker that goes to sleep reads `wake`, announces itself in `sleepers`, looks once more and
-// only then waits for `wake` to change: whoever changes something first and then sees a sleeper
-// bumps it. A fork looks at `sleepers` without a fence; if it misses one, the caller does that
-// worker's part.
+// A worker that goes to sleep reads `wake`, announces itself in `sleepers`, checks once more and
+// only then waits for `wake` to change: a thread that makes a change and then sees a sleeper
+// increments `wake`. A fork reads `sleepers` without a fence; if it misses one, the caller runs
+// that worker's part.
 struct Workers::State {
   explicit State(int threads) : threads(threads), slots(static_cast<size_t>(threads)) {}
 
@@ -114,7 +115,7 @@ struct Workers::State {
   alignas(64) std::atomic<int> runs{0};
   std::atomic<int> sleepers{0};
   std::atomic<uint32_t> wake{0};
-  alignas(64) std::atomic<bool> busy{false};  // a fork is under way
+  alignas(64) std::atomic<bool> busy{false};  // a fork is in progress
 };
 
 void Workers::State::work(int worker) {
@@ -128,8 +129,8 @@ void Workers::State::work(int worker) {
   }
 }
 
-// Returns when the part is claimed. Parts that the caller took show that it is busy: they start the
-// idle time anew.
+// Returns when the part is claimed. If the caller took the part of a job, that restarts the idle
+// time.
 void Workers::State::wait_for_part(Slot& slot) {
   while (true) {
     int64_t start = now_ns(), idle = 0;
@@ -149,7 +150,7 @@ void Workers::State::wait_for_part(Slot& slot) {
 }
 
 void Workers::State::sleep(const Slot& slot, bool even_in_a_run) {
-  // In this order: a waker that takes our count back bumps `wake` after we took the ticket.
+  // In this order: a waker that resets our count increments `wake` after we read the ticket.
   const uint32_t ticket = wake.load();
   sleepers.fetch_add(1);
   const bool offered = (slot.state.load() & kProgress) == kOffered;
@@ -157,13 +158,13 @@ void Workers::State::sleep(const Slot& slot, bool even_in_a_run) {
 }
 
 void Workers::State::wake_sleepers() {
-  // Taken back by the waker, so that forks do not wake again who has not got its core yet.
+  // Reset by the waker, so that forks do not wake a worker again that has not got its core yet.
   if (sleepers.exchange(0) == 0) return;
   wake.fetch_add(1);
   futex_wake_all(&wake);
 }
 
-// First the parts of those who are late, then the others' ends.
+// First runs the parts of late workers, then waits for the others.
 void Workers::State::join() {
   for (int worker = 1; worker < threads; ++worker) {
     Slot& slot = slots[worker];
@@ -212,7 +213,7 @@ void Workers::end_run() {
 void Workers::parallel(int64_t tasks, Function function, void* context) {
   State& state = *state_;
   const int threads = state.threads;
-  // One task, one thread, a fork inside a fork, or another caller at work: the same parts, here.
+  // One task, one thread, a nested fork, or another caller active: runs the same parts here.
   if (tasks <= 1 || threads == 1 || state.busy.exchange(true, std::memory_order_acquire)) {
     for (int worker = 0; worker < threads; ++worker) {
       const Range part = part_of(tasks, threads, worker);

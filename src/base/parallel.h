@@ -1,4 +1,4 @@
-// The worker pool: one per session. Workers spin inside a run and a moment (0.3 ms) behind it, then
+// The worker pool: one per session. Workers spin during a run and briefly (0.3 ms) after it, then
 // they sleep (cpu-codegen §6: fork and join of two spinning threads takes 0.25 us, a futex wake
 // 15-36 us).
 #pragma once
@@ -20,11 +20,11 @@ class Workers {
   void begin_run();
   void end_run();
 
-  // Splits [0, tasks) into `threads` contiguous parts by a rule that depends on tasks and threads
-  // only, runs function(context, begin, end, worker) on each, returns when all are done. `worker`
-  // is the part's number: the caller runs the parts of workers that are late, under their numbers.
-  // No allocation, no lock. One caller at a time; another one, or a call from inside, runs all of
-  // its parts itself. Works outside a run too (then it wakes sleepers).
+  // Splits [0, tasks) into `threads` contiguous parts, depending on tasks and threads only, runs
+  // function(context, begin, end, worker) on each, and returns when all are done. `worker` is the
+  // part's number: the caller also runs parts of late workers, under their numbers. No allocation,
+  // no lock. One caller at a time; a concurrent or nested call runs all of its parts itself. Also
+  // works outside a run (it then wakes sleepers).
   using Function = void (*)(void* context, int64_t begin, int64_t end, int worker);
   void parallel(int64_t tasks, Function function, void* context);
 

@@ -86,7 +86,7 @@ TEST(workers, JoinsBeforeItReturns) {
   for (int64_t value : values) ASSERT_EQ(value, 2000);
 }
 
-// The caller has nothing left to do while a worker is in its part.
+// The caller waits while a worker runs its part.
 TEST(workers, JoinsWhatIsUnderWay) {
   struct Run {
     std::thread::id caller = std::this_thread::get_id();
@@ -183,8 +183,8 @@ double ns_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-// With empty parts the caller has done all before a worker sees its part; with parts of some
-// microseconds both run, and what the fork and join add shows.
+// With empty parts the caller finishes before a worker sees its part; with parts of some
+// microseconds both run, and the overhead of fork and join shows.
 TEST(workers, PrintsForkJoinTime) {
   Workers workers(2);
   auto spin = [](void* context, int64_t begin, int64_t end, int worker) {

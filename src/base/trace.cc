@@ -22,18 +22,18 @@ struct Event {
   int64_t begin_ns, end_ns;
   int thread;
   std::string name, detail, nodes;
-  int64_t counter = -1;  // a number of this name, no span
+  int64_t counter = -1;  // a sample with this name, not a span
 };
 
 struct ThreadEvents {
-  std::mutex mutex;  // its thread against a reader: hardly ever contended
+  std::mutex mutex;  // the owning thread against readers: rarely contended
   int thread = 0;
   std::string name;
   int64_t dropped = 0;
   std::vector<Event> events;
 };
 
-// Lists outlive their threads, so that the events of a finished worker are written too.
+// Lists outlive their threads, so that events of ended workers are written, too.
 struct Registry {
   std::mutex mutex;
   std::vector<std::shared_ptr<ThreadEvents>> threads;
@@ -91,7 +91,7 @@ void append_event(std::string& out, const Event& event, int64_t origin_ns) {
   }
   out += "{\"ph\":\"X\",\"pid\":1,\"name\":";
   append_quoted(out, event.name);
-  // Microseconds, by the format.
+  // The format requires microseconds.
   out += fmt::format(",\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f}", event.thread,
                      static_cast<double>(event.begin_ns - origin_ns) / 1e3,
                      static_cast<double>(event.end_ns - event.begin_ns) / 1e3);
@@ -175,7 +175,7 @@ std::string to_json() {
     }
   }
   std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
-    // Of two that begin together the longer one is the outer one.
+    // Of two events with equal begin the longer one is the outer one.
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
   });
   const int64_t origin_ns = events.empty() ? 0 : events.front().begin_ns;

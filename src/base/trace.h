@@ -19,28 +19,28 @@ extern std::atomic<bool> recording;
 inline bool recording() { return internal::recording.load(std::memory_order_relaxed); }
 int64_t now_ns();
 
-// start() forgets what was recorded before. At most `kMaxEvents` a thread are kept; later ones are
-// counted and named in the file.
+// start() discards earlier events. At most `kMaxEvents` per thread are kept; later ones are
+// counted, and the file states their number.
 inline constexpr int64_t kMaxEvents = 1 << 20;
 void start();
 void stop();
 
-// An event that was measured elsewhere, on the calling thread's row. `nodes`: the names of the
-// model's nodes that it was for, as text.
+// An event measured elsewhere, on the calling thread's row. `nodes`: text with the names of the
+// model nodes that it belongs to.
 void add(std::string_view name, int64_t begin_ns, int64_t end_ns, std::string_view detail = {},
          std::string_view nodes = {});
-// A number that changes, as a curve of its own.
+// A sample of a number, shown as a separate curve.
 void add_counter(std::string_view name, int64_t at_ns, int64_t value);
 
-// Names the calling thread's row from its first event on; else it is `thread N`.
+// Names the calling thread's row from its first event on; otherwise it is `thread N`.
 void name_thread(std::string name);
-// What the calling thread's forks are for: their parts on other threads are events of this name.
-// It must live as long as they run. Empty: they leave no events.
+// Names the work of the calling thread's forks: their parts on other threads are events of this
+// name. `name` must outlive them. Empty: forks leave no events.
 void set_work(std::string_view name);
 std::string_view work();
 
-// From construction to destruction. `name` and `detail` are copied when the span ends, and only
-// where tracing was on when it began: they must live as long as the span.
+// An event from construction to destruction. `name` and `detail` must outlive the span: they are
+// copied at its end, if tracing was on at its begin.
 class Span {
  public:
   explicit Span(std::string_view name, std::string_view detail = {}) {

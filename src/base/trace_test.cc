@@ -60,7 +60,7 @@ TEST(trace, RowsAndCountersHaveNames) {
   EXPECT_NE(json.find("\"args\":{\"bytes\":4096}"), std::string::npos);
 }
 
-// Each part waits for the other one, so that the worker runs its own.
+// Each part waits for the other, so that the worker must run its own.
 TEST(trace, WorkersHaveRowsOfTheirOwn) {
   struct Meeting {
     std::atomic<int> there{0};

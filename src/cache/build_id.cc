@@ -27,7 +27,7 @@ std::string hex(const uint8_t* bytes, size_t count) {
   return text;
 }
 
-// The GNU build-id note of a loaded segment; empty where there is none.
+// The GNU build-id note in a loaded segment; empty if there is none.
 std::string note_id(const uint8_t* notes, size_t bytes) {
   size_t at = 0;
   while (at + sizeof(ElfW(Nhdr)) <= bytes) {

@@ -12,7 +12,7 @@
 namespace heddle::cache {
 namespace {
 
-// Whether the file behind `fd` is still the one of that name: its last holder has removed it else.
+// Whether `path` still names the file of `fd`: the previous holder may have removed it.
 bool is_file_of(const std::string& path, int fd) {
   struct stat open_one, named;
   return fstat(fd, &open_one) == 0 && lstat(path.c_str(), &named) == 0 &&
@@ -28,7 +28,7 @@ std::optional<FileLock> FileLock::acquire(const std::string& path, std::chrono::
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return std::nullopt;
     int error = 0;
-    // flock has no time limit of its own; a compilation is long beside these pauses.
+    // flock has no time limit; a compilation takes much longer than these pauses.
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
       error = errno;
       if (error != EWOULDBLOCK && error != EINTR) break;
@@ -45,7 +45,7 @@ std::optional<FileLock> FileLock::acquire(const std::string& path, std::chrono::
 
 FileLock::~FileLock() {
   if (fd_ < 0) return;
-  ::unlink(path_.c_str());  // while it is held: who waits for it sees that it is gone
+  ::unlink(path_.c_str());  // while the lock is held: waiters notice that the file is gone
   ::close(fd_);
 }
 

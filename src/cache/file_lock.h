@@ -1,5 +1,5 @@
-// One at a time, over threads and processes: a file that is locked (flock(2)). The kernel lets go
-// when its holder ends, however that ends, so that a killed holder blocks nobody.
+// Mutual exclusion across threads and processes by a locked file (flock(2)). The kernel releases
+// the lock when its holder ends, in any way, so that a killed holder blocks nobody.
 #pragma once
 
 #include <chrono>
@@ -9,11 +9,11 @@
 
 namespace heddle::cache {
 
-// Holds the lock while it lives. The file is made for it, in a folder that is there, and is removed
-// with it; one that a killed holder left behind is taken over.
+// Holds the lock during its lifetime. The file is created for it, in an existing folder, and
+// removed at the end; a file left behind by a killed holder is taken over.
 class FileLock {
  public:
-  // Waits for the lock, `wait` at most. None: someone else has it still, or no lock can be had
+  // Waits for the lock, at most `wait`. No value: someone else still has it, or locks do not work
   // there (read-only, a file system without locks).
   static std::optional<FileLock> acquire(const std::string& path, std::chrono::milliseconds wait);
   ~FileLock();

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// How often this process has the file open.
+// Number of times that this process has the file open.
 int times_open(const fs::path& path) {
   int count = 0;
   std::error_code error;  // of one that has been closed since it was listed
@@ -22,8 +22,8 @@ int times_open(const fs::path& path) {
   return count;
 }
 
-// Who leaves removes the file: who has waited for it takes the next one of that name, so that a
-// third one sees that it is held.
+// The holder removes the file at the end, so a waiter locks a new file of that name, and a third
+// process must see that lock.
 TEST(FileLock, IsOfTheFileThatOthersFind) {
   const fs::path path =
       fs::canonical(fs::temp_directory_path()) / fmt::format("heddle-lock-{}", getpid());

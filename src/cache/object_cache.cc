@@ -20,8 +20,8 @@
 namespace heddle::cache {
 namespace {
 
-// In front of the object, which is 64-byte aligned where the file is mapped. A new layout gets a
-// new magic.
+// Precedes the object, so that that is 64-byte aligned in the mapping. A new layout needs a new
+// magic.
 struct alignas(64) EntryHeader {
   char magic[8];
   uint64_t key_high, key_low;
@@ -34,9 +34,9 @@ constexpr char kMagic[8] = {'h', 'e', 'd', 'o', 'b', 'j', '0', '2'};
 constexpr const char* kObject = ".o";
 constexpr const char* kWeights = ".w";
 constexpr int64_t kMaxObjectBytes = int64_t{1} << 31;
-// A younger temporary file is still being written by someone, a younger lock may be held.
+// Younger temporary files may still be being written, younger locks may be held.
 constexpr time_t kWritingSeconds = 3600;
-// Eviction goes below the bound by this much, so that it is not done at every store.
+// Eviction stops this far below the bound, so that not every store evicts.
 constexpr double kKeepAfterEviction = 0.8;
 
 struct File {
@@ -63,7 +63,7 @@ bool is_ours(const struct stat& info) {
   return info.st_uid == geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// Makes a directory and those above it.
+// Creates a directory and its parents.
 bool make_directories(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1))
@@ -87,7 +87,7 @@ bool is_hex(const std::string& text) {
 bool is_weights(const File& file) { return file.path.ends_with(kWeights); }
 bool is_entry(const File& file) { return file.path.ends_with(kObject) || is_weights(file); }
 
-// Entries, and temporary files and locks that a killed process left behind.
+// Entries, and temporary files and locks left behind by killed processes.
 std::vector<File> list_files(const std::string& directory) {
   std::vector<File> files;
   for_each_name(directory, [&](const std::string& sub) {
@@ -135,7 +135,7 @@ Hash128 check_of(std::span<const uint8_t> bytes, int threads) {
 
 enum class Found { hit, absent, damaged };
 
-// The file of an entry, with what can be seen without its object.
+// The file of an entry; checks that do not read the object.
 struct EntryFile {
   explicit EntryFile(const std::string& path)
       : file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) {}
@@ -155,7 +155,7 @@ struct EntryFile {
   Found check(std::span<const uint8_t> object, int threads) const {
     if (check_of(object, threads) != Hash128{header.check_high, header.check_low})
       return Found::damaged;
-    futimens(file.get(), nullptr);  // used now; where that fails it only ages sooner
+    futimens(file.get(), nullptr);  // mark as used; on failure it only ages sooner
     return Found::hit;
   }
   Descriptor file;
@@ -188,10 +188,10 @@ Found map_entry(const std::string& path, const Key& key, int threads, MappedEntr
 struct ObjectCache::State {
   std::string directory;
   int64_t max_bytes;
-  mutable std::mutex mutex;  // of what follows
+  mutable std::mutex mutex;  // protects the following
   ObjectCacheStats counts;
 
-  // Without the end of the file's name.
+  // Without the file name's extension.
   std::string path_of(const Key& key) const {
     const std::string name = key.hex();
     return directory + "/" + name.substr(0, 2) + "/" + name;
@@ -202,20 +202,20 @@ struct ObjectCache::State {
     return FileLock::acquire(path + ".lock", wait);
   }
   std::optional<std::vector<uint8_t>> read(const Key& key);
-  // A damaged one is removed.
+  // Removes a damaged entry.
   bool is_hit(Found found, const std::string& path);
   void count(bool hit);
   Status write(const Key& key, const char* end, std::span<const uint8_t> object);
   void evict();
 };
 
-// After every store: others store too, so only the disk knows the sum.
+// Called after every store: other processes store too, so only the disk has the total.
 void ObjectCache::State::evict() {
   std::vector<File> files = list_files(directory);
   int64_t bytes_on_disk = 0;
   for (const File& file : files) bytes_on_disk += file.bytes;
   if (bytes_on_disk <= max_bytes) return;
-  // Two that do it at once would remove twice as much.
+  // Two concurrent evictions would remove twice as much.
   const auto alone = FileLock::acquire(directory + "/evict.lock", std::chrono::milliseconds(0));
   if (!alone) return;
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) {
@@ -280,7 +280,7 @@ Result<ObjectCache> ObjectCache::open(const std::string& directory, int64_t max_
     return machine_error(
         "no cache folder: neither XDG_CACHE_HOME nor HOME is set; use --cache DIR");
   if (!make_directories(state->directory)) {
-    // A name that no system takes is a mistake of who gave it.
+    // A name that no system accepts is the user's error.
     if (errno == ENAMETOOLONG)
       return user_error("cache folder: {}; use --cache DIR or --cache off", strerror(errno));
     return machine_error("{}: cannot make the cache folder: {}; use --cache DIR or --cache off",
@@ -329,7 +329,7 @@ Lookup ObjectCache::find_or_make(const Key& key, std::chrono::milliseconds wait)
   result.object = state_->read(key);
   if (!result.object) {
     result.making = state_->lock(key, wait);
-    // Who was waited for has stored it.
+    // The process that was waited for has stored it.
     result.object = state_->read(key);
     if (result.object) result.making.reset();
   }
@@ -361,7 +361,7 @@ Status ObjectCache::State::write(const Key& key, const char* end, std::span<cons
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   int fd = ::open(temporary.c_str(), flags, 0600);
-  if (fd < 0 && errno == ENOENT) {  // the first entry of its folder, or someone cleared the cache
+  if (fd < 0 && errno == ENOENT) {  // no folder yet, or the cache was cleared
     if (!make_directories(folder)) return failed();
     fd = ::open(temporary.c_str(), flags, 0600);
   }

@@ -113,7 +113,7 @@ TEST_F(CacheTest, DamageIsAMissAndIsRemoved) {
   std::ofstream(path, std::ios::binary) << good << "x";
   EXPECT_FALSE(cache.find(key_of("a")));
   EXPECT_EQ(cache.stats().damaged, 301);
-  // Under another key's name an entry is foreign.
+  // An entry under another key's name is foreign.
   std::ofstream(path, std::ios::binary) << good;
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
   ASSERT_TRUE(cache.find(key_of("a")));
@@ -162,17 +162,17 @@ TEST_F(CacheTest, WeightsAreMapped) {
   const std::vector<uint8_t> weights = object_of(3, 1'000'000);
   EXPECT_FALSE(cache.map_weights(key_of("a"), 1));
   ASSERT_TRUE(cache.store_weights(key_of("a"), weights));
-  EXPECT_FALSE(cache.find(key_of("a")));  // keys of their own
+  EXPECT_FALSE(cache.find(key_of("a")));  // separate keys
   auto mapped = cache.map_weights(key_of("a"), 3);
   ASSERT_TRUE(mapped);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(mapped->bytes.data()) % 64, 0u);
   EXPECT_EQ(cache.stats().weight_entries, 1);
   EXPECT_GT(cache.stats().weight_bytes, 1'000'000);
-  ASSERT_TRUE(cache.store_weights(key_of("a"), object_of(4, 1'000'000)));  // is there: stays
+  ASSERT_TRUE(cache.store_weights(key_of("a"), object_of(4, 1'000'000)));  // unchanged
   // More than a quarter of the bound is not kept.
   ASSERT_TRUE(cache.store_weights(key_of("b"), object_of(5, 1'000'001)));
   EXPECT_FALSE(cache.map_weights(key_of("b"), 1));
-  // Four more drive it out; who has it keeps it.
+  // Four more evict it; the mapping stays valid.
   for (const char* name : {"c", "d", "e", "f"})
     ASSERT_TRUE(cache.store_weights(key_of(name), object_of(6, 999'000)));
   EXPECT_LE(cache.stats().bytes, 4'000'000);
@@ -191,7 +191,7 @@ TEST_F(CacheTest, DamagedWeightsAreAMiss) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 60; ++round) {
     std::string bad = good;
-    // The header is small: every other round is there.
+    // The header is small: every other round damages it.
     const size_t at = random() % (round % 2 == 0 ? 64 : good.size());
     if (round % 3 == 0) {
       bad.resize(at);
@@ -213,7 +213,7 @@ TEST_F(CacheTest, Clear) {
   EXPECT_EQ(cache.stats().entries, 0);
   EXPECT_FALSE(cache.find(key_of("1")));
   fs::remove_all(directory_);
-  ASSERT_TRUE(cache.store(key_of("1"), object_of(1)));  // the folders are made again
+  ASSERT_TRUE(cache.store(key_of("1"), object_of(1)));  // the folders are created again
   EXPECT_TRUE(cache.find(key_of("1")));
 }
 
@@ -225,7 +225,7 @@ TEST_F(CacheTest, ThreadsAndProcessesShareIt) {
     for (int i = 0; i < 200; ++i) {
       const int n = static_cast<int>(random() % 40);
       const std::string name = std::to_string(n);
-      if (i % 4 == 0) {  // weights; what is mapped stays while others drive it out
+      if (i % 4 == 0) {  // weights; mappings stay valid while others evict them
         if (auto mapped = mine.map_weights(key_of(name), 1))
           held = std::move(*mapped);
         else if (!mine.store_weights(key_of(name), object_of(n, 5000)))
@@ -255,14 +255,14 @@ TEST_F(CacheTest, ThreadsAndProcessesShareIt) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  // Who comes when another one removes entries leaves that to it; one that comes later keeps the
-  // bound.
+  // A process that finds another one evicting does not evict; a later store restores the bound.
   ObjectCache later = open(50'000);
   ASSERT_TRUE(later.store(key_of("later"), object_of(1, 2000)));
   EXPECT_LE(later.stats().bytes, 50'000);
 }
 
-// Eight processes of three threads each ask for four keys at once: each is made once.
+// Eight processes with three threads each look up four keys at the same time: each entry is made
+// once.
 TEST_F(CacheTest, OneOfManyMakesAnEntry) {
   ObjectCache cache = open();
   constexpr int kProcesses = 8, kThreads = 3, kKeys = 4;
@@ -303,7 +303,7 @@ TEST_F(CacheTest, OneOfManyMakesAnEntry) {
   }
   EXPECT_EQ(fs::file_size(made), static_cast<uintmax_t>(kKeys));
   fs::remove(made);
-  EXPECT_EQ(files().size(), static_cast<size_t>(kKeys));  // and no locks are left
+  EXPECT_EQ(files().size(), static_cast<size_t>(kKeys));  // no locks are left
 }
 
 TEST_F(CacheTest, AKilledMakerBlocksNobody) {
@@ -325,7 +325,7 @@ TEST_F(CacheTest, AKilledMakerBlocksNobody) {
   close(ready[1]);
   const auto nobody = cache.find_or_make(key_of("a"), std::chrono::milliseconds(20));
   EXPECT_FALSE(nobody.object);
-  EXPECT_FALSE(nobody.making);  // it is still at it, and we waited long enough
+  EXPECT_FALSE(nobody.making);  // the other process is still making it, and the wait is over
   ASSERT_EQ(kill(child, SIGKILL), 0);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);

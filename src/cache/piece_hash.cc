@@ -8,14 +8,14 @@ namespace heddle::cache {
 namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;
-// Less than this is hashed before another thread has started.
+// Less than this is hashed faster than another thread starts.
 constexpr size_t kAlone = size_t{16} << 20;
 
 }  // namespace
 
 std::vector<Hash128> hash_by_pieces(std::span<const std::string_view> arrays, int threads) {
   std::vector<std::string_view> pieces;
-  std::vector<size_t> first;  // piece, by array
+  std::vector<size_t> first;  // by array: index of its first piece
   size_t bytes = 0;
   for (const std::string_view all : arrays) {
     first.push_back(pieces.size());
@@ -32,7 +32,7 @@ std::vector<Hash128> hash_by_pieces(std::span<const std::string_view> arrays, in
   for (int t = 1; t < threads && bytes > kAlone; ++t) {
     try {
       others.emplace_back(work);
-    } catch (const std::system_error&) {  // no more threads to be had: the others do it
+    } catch (const std::system_error&) {  // no more threads available: the others do it
       break;
     }
   }

@@ -1,4 +1,4 @@
-// Hashes of much memory, by several threads.
+// Hashes of large memory, with several threads.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace heddle::cache {
 
-// Of each array: the hash of its pieces' hashes, however many threads read them.
+// For each array: the hash of its pieces' hashes, independent of the number of threads.
 std::vector<Hash128> hash_by_pieces(std::span<const std::string_view> arrays, int threads);
 
 }  // namespace heddle::cache

@@ -15,7 +15,7 @@ namespace heddle::cache {
 namespace {
 
 constexpr const char* kHead = "heddle tuning records 1";
-// Another process may hold the file for as long; after kQuietMs that is said.
+// Longest wait for a process that has locked the file; after kQuietMs a note is printed.
 constexpr int kBusyMs = 5000, kQuietMs = 1000, kRetryMs = 50;
 
 constexpr const char* kSchema =
@@ -54,7 +54,7 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-// Called again and again while another process holds the file; 0: gives up.
+// Called repeatedly while another process has locked the file; 0: gives up.
 int wait_for_lock(void* /*context*/, int tries) {
   if (tries * kRetryMs >= kBusyMs) return 0;
   if (tries * kRetryMs == kQuietMs)
@@ -72,8 +72,7 @@ Database open_file(const std::string& path, int flags) {
   return database;
 }
 
-// Opening a pipe would wait for who writes to it. Error (machine): there is something else than a
-// file.
+// Opening a pipe would wait for a writer. Error (machine): it exists but is not a regular file.
 Status check_regular(const std::string& path) {
   struct stat info{};
   if (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return {};
@@ -116,7 +115,7 @@ TuningStore& TuningStore::operator=(TuningStore&&) noexcept = default;
 const std::string& TuningStore::path() const { return state_->path; }
 
 Result<TuningStore> TuningStore::open(const std::string& directory) {
-  // The folder is that of the objects: made, and looked at, in one way.
+  // Creates and checks the folder, in the same way as for objects.
   HEDDLE_ASSIGN_OR_RETURN(const ObjectCache cache, ObjectCache::open(directory));
   auto state = std::make_unique<State>();
   state->path = tuning_file(cache.directory());
@@ -146,7 +145,7 @@ Result<std::map<std::string, std::string>> TuningStore::load(const std::string& 
   HEDDLE_RETURN_IF_ERROR(check_regular(path));
   const Database database = open_file(path, SQLITE_OPEN_READONLY);
   if (!database) return result;
-  // A damaged file is like none: records only make programs faster.
+  // A damaged file counts as empty: records only make programs faster.
   const auto records = select(database.get(), device);
   if (!records) return result;
   for (const TuningRecord& record : *records) result.emplace(record.key, record.record);

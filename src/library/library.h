@@ -1,8 +1,8 @@
-// Vendor libraries, opened at run time: nothing links against them and nothing requires them. A
-// request to one is an Operation; its cost is not predicted here, only measured (by the tuner).
+// Vendor libraries, opened at run time: nothing links against them or requires them. A request to
+// one is an Operation; its cost is only measured (by the tuner), not predicted here.
 //
-// A library is opened once a process and stays open. Everything here may be used by several
-// threads at once.
+// A library is opened once per process and stays open. Everything here may be used by several
+// threads concurrently.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,34 @@
 
 namespace heddle::library {
 
-inline constexpr const char* kOneDnn = "onednn";  // the one that is known
+inline constexpr const char* kOneDnn = "onednn";  // the only known one
 
 struct Facts {
   std::string name, version, path;  // "onednn", "2.6.3", "libdnnl.so.2"
   std::string threading;            // "openmp", "sequential"
 };
 
-// Which operands are the same bytes in every run: they are brought into the library's own form
-// once.
+// Operands with the same bytes in every run: they are converted to the library's layout only once.
 struct Fixed {
   bool b = false, bias = false;
 };
 
-// An operation made ready. Its tasks write different parts of the result, each on the thread that
-// calls and on no other. The split and so the bits do not depend on the number of threads.
+// A prepared operation. Its tasks write disjoint parts of the result, each on the calling thread
+// only. The split, and so the bits, do not depend on the number of threads.
 class Call {
  public:
   virtual ~Call() = default;
   virtual int64_t tasks() const = 0;
-  // The library's own name of what it does: "brgconv:avx512_core".
+  // The library's name of its implementation: "brgconv:avx512_core".
   virtual const std::string& implementation() const = 0;
-  // `buffers`: a, b, bias (where the operation has one), c. Must come before run(); fixed operands
-  // are read the first time only. Error: machine.
+  // `buffers`: a, b, bias (if the operation has one), c. Must precede run(); fixed operands are
+  // read the first time only. Error: machine.
   virtual Status prepare(void* const* buffers) = 0;
   virtual Status run(void* const* buffers, int64_t begin, int64_t end) const = 0;
 };
 
-// No, by code: `library-shape` (the library has no such form), `library-reference` (only its slow
-// reference form), `library-failed` (it reports an error).
+// Codes of a refusal: `library-shape` (the library does not support the shape), `library-reference`
+// (only its slow reference implementation), `library-failed` (it reports an error).
 struct CallOrNot {
   std::unique_ptr<Call> call;
   Decision decision = Decision::yes();
@@ -58,11 +57,10 @@ class Library {
   virtual CallOrNot make_call(const Operation& operation, const Fixed& fixed, int64_t tasks) = 0;
 };
 
-// No, by code: `library-unknown` (no such name), `library-device` (not for this kind of target),
-// `library-absent` (it cannot be opened),
-// `library-version` (an interface that is not known), `library-threads` (its number of threads
-// cannot be set), `library-isa` (it is open for more instructions than `target` has).
-// HEDDLE_ONEDNN names the file to open; `off`: none.
+// Codes of a refusal: `library-unknown` (no such name), `library-device` (not for this kind of
+// target), `library-absent` (it cannot be opened), `library-version` (an unknown interface),
+// `library-threads` (its number of threads cannot be set), `library-isa` (it was opened for a
+// larger instruction set than `target` has). HEDDLE_ONEDNN names the file to open; `off`: none.
 struct Opened {
   std::shared_ptr<Library> library;
   Decision decision = Decision::yes();

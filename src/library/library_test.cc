@@ -25,7 +25,7 @@ Values random_values(int64_t count, uint32_t seed) {
   return values;
 }
 
-// Calls visit for every point of a box.
+// Calls visit for every index within the extents.
 void for_each_point(const Ints& extents, const std::function<void(const Ints&)>& visit) {
   Ints at(extents.size(), 0);
   for (;;) {
@@ -134,14 +134,14 @@ std::vector<Operation> examples() {
   std::vector<Operation> all = {matmul(1, 64, 96, 80), matmul(1, 37, 19, 23),
                                 matmul(3, 17, 33, 9),  matmul(5, 4, 40, 8),
                                 matmul(1, 1, 320, 64), matmul(1, 200, 1, 30)};
-  Operation turned = matmul(1, 40, 70, 50);  // A and B lie the other way round
+  Operation turned = matmul(1, 40, 70, 50);  // A and B are transposed
   turned.a = {2000, 1, 40};
   turned.b = {3500, 1, 50};
   all.push_back(turned);
   Operation shared = matmul(4, 24, 32, 16);  // one B for the whole batch
   shared.b[0] = 0;
   all.push_back(shared);
-  Operation spread = matmul(1, 32, 48, 16);  // rows of A and C stand apart
+  Operation spread = matmul(1, 32, 48, 16);  // rows of A and C have gaps
   spread.a = {0, 100, 1};
   spread.c = {0, 64, 1};
   all.push_back(spread);
@@ -178,7 +178,7 @@ struct Data {
     all.push_back(c.data());
     return all;
   }
-  // What nobody writes stays as it was: gaps between rows are compared too.
+  // Elements that are not results must be unchanged: gaps between rows are compared, too.
   void compare(const Operation& o) const {
     double worst = 0;
     for (size_t i = 0; i < c.size(); ++i)
@@ -302,7 +302,7 @@ TEST_F(OneDnn, GivesTheReferencesNumbers) {
       for (int64_t tasks : {1, 3}) {
         CallOrNot one = library_->make_call(o, {fixed, fixed}, tasks);
         if (!one.call) {
-          // Reference forms are refused; nothing else may be.
+          // Only reference implementations may be refused.
           EXPECT_THAT(one.decision.code(), ::testing::AnyOf("library-reference", "library-shape"))
               << one.decision.reason();
           continue;
@@ -324,7 +324,7 @@ TEST_F(OneDnn, GivesTheReferencesNumbers) {
   EXPECT_GT(made, 100);
 }
 
-// Windows and sizes that no network has.
+// Windows and sizes that occur in no network.
 TEST_F(OneDnn, RandomShapesGiveTheReferencesNumbers) {
   uint32_t state = 7;
   auto pick = [&](int64_t least, int64_t most) {
@@ -365,7 +365,7 @@ TEST_F(OneDnn, RandomShapesGiveTheReferencesNumbers) {
   EXPECT_GT(made, 50);
 }
 
-// Threads of this process.
+// Number of threads of this process.
 int64_t thread_count() {
   const std::filesystem::directory_iterator tasks("/proc/self/task"), end;
   return std::distance(tasks, end);
@@ -391,7 +391,7 @@ TEST_F(OneDnn, FixedWeightsAreReadOnce) {
   ASSERT_NE(one.call, nullptr);
   Data data(o);
   ASSERT_TRUE(one.call->prepare(data.buffers(o).data()));
-  // Whether it made a copy or not: results are those of the weights that were there first.
+  // Whether it has copied the weights or not, results are those of the original weights.
   const Values b = data.b;
   ASSERT_TRUE(one.call->run(data.buffers(o).data(), 0, 1));
   data.compare(o);

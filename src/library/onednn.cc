@@ -15,7 +15,7 @@ namespace heddle::library::onednn {
 namespace {
 
 constexpr size_t kAlignment = 64;
-// From here on memory wishes for large pages, as ours (runtime) does.
+// Blocks of this size and more request large pages, as in runtime.
 constexpr size_t kHugePage = size_t{2} << 20;
 
 struct Free {
@@ -31,13 +31,13 @@ Bytes allocate(size_t bytes) {
   return memory;
 }
 
-// The process's one engine and what was asked of it; never freed, as the library is never closed.
+// The process's only engine and its functions; never freed, as the library is never closed.
 struct Engine {
   Api api;
   Object engine = nullptr;
 };
 
-// A memory object over bytes of somebody else.
+// A memory object over bytes that it does not own.
 class Memory {
  public:
   Memory(const Engine& engine, Descriptor desc, void* data) : api_(&engine.api) {
@@ -56,7 +56,7 @@ class Memory {
   Object memory_ = nullptr;
 };
 
-// What a thread needs to run primitives: a stream, and a scratchpad that grows.
+// Per thread, to run primitives: a stream, and a scratchpad that grows.
 class ThreadState {
  public:
   static ThreadState& mine(const Engine& engine) {
@@ -85,10 +85,10 @@ class ThreadState {
   size_t bytes_ = 0;
 };
 
-// One primitive for one part's shape. Its descriptor keeps the memory descriptors alive.
+// One primitive for the shape of a part. Its descriptor keeps the memory descriptors alive.
 class Primitive {
  public:
-  // Null, and the code: the library has none.
+  // Null, and the error code: the library has none.
   static std::shared_ptr<const Primitive> make(const Engine& engine, const Operation& operation,
                                                bool fixed_b, Code* code) {
     const OneThread alone(engine.api);
@@ -114,12 +114,12 @@ class Primitive {
 
   const std::string& implementation() const { return implementation_; }
   const Arrays& arrays() const { return arrays_; }
-  // The form in which it wants B.
+  // The primitive's preferred layout of B.
   Descriptor wanted_b() const {
     return engine_.api.primitive_desc_query_md(desc_, kQueryWeights, 0);
   }
 
-  // On the calling thread, alone.
+  // On the calling thread only.
   Code run(Object a, Object b, Object bias, Object c) const {
     ThreadState& thread = ThreadState::mine(engine_);
     if (thread.stream() == nullptr) return kOutOfMemory;
@@ -151,7 +151,7 @@ class Primitive {
   std::string implementation_;
 };
 
-// Primitives by shape, as long as somebody uses them.
+// Primitives by shape, shared while they are in use.
 class Primitives {
  public:
   std::shared_ptr<const Primitive> get(const Engine& engine, const Operation& operation,
@@ -169,7 +169,7 @@ class Primitives {
   std::unordered_map<std::string, std::weak_ptr<const Primitive>> known_;
 };
 
-// B in the form that a primitive wants, from the one that it has.
+// B in a primitive's preferred layout, reordered from its original one.
 class Reordered {
  public:
   static std::unique_ptr<Reordered> make(const Engine& engine, const Primitive& primitive,
@@ -209,7 +209,7 @@ class Reordered {
  private:
   explicit Reordered(const Engine& engine) : engine_(engine) {}
   const Engine& engine_;
-  Bytes bytes_;  // none: B lies well as it is
+  Bytes bytes_;  // none: B is used as it is
   std::optional<Memory> memory_;
 };
 
@@ -234,7 +234,7 @@ class OneDnnCall : public Call {
     if (!fixed_.b || ready_.load(std::memory_order_acquire)) return {};
     const std::lock_guard lock(mutex_);
     if (ready_.load(std::memory_order_relaxed)) return {};
-    // Parts that read the same of B share what was made of it.
+    // Parts that read the same B share its reordered copy.
     std::map<std::pair<int64_t, const Primitive*>, std::shared_ptr<const Reordered>> made;
     for (Task& task : tasks_) {
       std::shared_ptr<const Reordered>& one = made[{task.b, task.primitive.get()}];
@@ -331,14 +331,14 @@ class OneDnn : public Library {
   Primitives primitives_;
 };
 
-// The instruction sets that it may use, as the target has them: dnnl_cpu_isa_t.
+// The instruction sets that the library may use on the target: dnnl_cpu_isa_t.
 int isa_of(const target::Target& target) {
   constexpr int kSse41 = 0x1, kAvx2 = 0x7, kAll = 0;
   if (target.has("avx512f")) return kAll;
   return target.has("avx2") ? kAvx2 : kSse41;
 }
 
-// What a process has once it was asked for.
+// The library as first opened in the process.
 struct Only {
   std::mutex mutex;
   std::string path;
@@ -349,7 +349,7 @@ struct Only {
 
 Opened open_first(const std::string& path, int isa) {
   Opened result;
-  auto* engine = new Engine;  // stays, as the library does
+  auto* engine = new Engine;  // never freed, like the library
   result.decision = load(path, &engine->api);
   if (!result.decision) return result;
   if (isa != 0 && engine->api.set_max_cpu_isa(isa) != 0) {
@@ -379,7 +379,7 @@ Opened open_library(const std::string& path, const target::Target& target) {
     only.opened = open_first(path, isa);
   }
   if (!only.opened.library || only.isa == isa) return only.opened;
-  // Fewer instructions than the target has are only slow; more would not be its code.
+  // A smaller instruction set than the target's is only slower; a larger one would not run there.
   if (only.isa != 0 && (isa == 0 || only.isa < isa)) return only.opened;
   return {nullptr,
           Decision::no("library-isa",

@@ -1,4 +1,4 @@
-// Private to library: oneDNN behind library.h.
+// Private to library: implements library.h with oneDNN.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace heddle::library::onednn {
 
-// Null and the reason where it cannot be used. `path` empty: the usual names.
+// Null and the reason if it cannot be used. `path` empty: the usual names.
 Opened open_library(const std::string& path, const target::Target& target);
 
 }  // namespace heddle::library::onednn

@@ -1,6 +1,6 @@
-// Private to library: the functions of oneDNN's C interface that are used, found at run time. The
-// interfaces of versions 2 and 3 differ in memory descriptors (a struct of the caller's; an object)
-// and in how a primitive is described; the rest takes the same arguments.
+// Private to library: the functions of oneDNN's C interface that we use, looked up at run time.
+// Versions 2 and 3 differ in memory descriptors (a struct of the caller; an opaque object) and in
+// how a primitive is described; the other functions take the same arguments.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace heddle::library::onednn {
 
-using Code = int;  // dnnl_status_t; 0: it worked
+using Code = int;  // dnnl_status_t; 0: success
 inline constexpr Code kOutOfMemory = 1, kInvalid = 2, kUnimplemented = 3, kFailed = 5;
 using Object = void*;
 using Descriptor = const void*;  // a memory descriptor
 
-// Numbers of the C interface, the same in both versions but where they say so.
+// Constants of the C interface, equal in both versions unless stated.
 inline constexpr int kCpu = 1, kF32 = 3, kForwardInference = 96, kDirect = 1, kAnyFormat = 1;
 inline constexpr int kScratchpadOfUser = 1;
 inline constexpr unsigned kInOrder = 1;
@@ -86,15 +86,15 @@ struct Api {
                                             const int64_t* dilations, const int64_t* low,
                                             const int64_t* high, Object attr) = nullptr;
 
-  // Of OpenMP, where the library was built with it: threads of the calling thread's next regions.
+  // From OpenMP, if the library uses it: number of threads for the calling thread's later regions.
   void (*omp_set_num_threads)(int) = nullptr;
   int (*omp_get_max_threads)() = nullptr;
 };
 
-// Opens the library and finds all of that. `path` empty: the usual names. Codes of library.h.
+// Opens the library and looks up all functions. `path` empty: the usual names. Codes of library.h.
 Decision load(const std::string& path, Api* api);
 
-// The calling thread works alone while one of these lives, and as before afterwards.
+// During its lifetime the library uses only the calling thread; then the setting is restored.
 class OneThread {
  public:
   explicit OneThread(const Api& api) : api_(api) {
@@ -112,14 +112,14 @@ class OneThread {
   int before_ = 1;
 };
 
-// A memory descriptor of f32: of given strides, or (strides empty) of whatever form the primitive
-// likes best. Version 2: a struct whose size is the library's affair, so room is left behind it.
+// A memory descriptor of f32: with given strides, or (strides empty) in the layout that the
+// primitive prefers. In version 2 a struct of the library's size, so spare room follows it.
 class MemoryDesc {
  public:
   MemoryDesc(const Api& api, const Ints& dims, const Ints& strides);
   ~MemoryDesc();
   MemoryDesc(const MemoryDesc&) = delete;
-  Descriptor get() const;  // null: none, or it could not be made
+  Descriptor get() const;  // null: none, or it could not be created
   Code code() const { return code_; }
 
   static constexpr size_t kBytes = 2048;
@@ -131,15 +131,15 @@ class MemoryDesc {
   alignas(16) unsigned char bytes_[kBytes];
 };
 
-// The arrays of an operation as they lie in memory.
+// Memory descriptors of an operation's arrays.
 struct Arrays {
   MemoryDesc a, b, bias, c;
   Arrays(const Api& api, const Operation& operation);
-  Code code() const;  // the first that is not 0
+  Code code() const;  // the first nonzero one
 };
 
-// The description of a primitive, with a scratchpad that the caller provides. `fixed_b`: B in
-// whatever form the library likes best. Null and the code: it could not be made.
+// The description of a primitive, with a scratchpad provided by the caller. `fixed_b`: B in the
+// layout that the library prefers. Null and the code: it could not be created.
 struct Described {
   Object desc = nullptr;
   Code code = 0;

@@ -1,4 +1,4 @@
-// Operations as oneDNN's descriptors, for both versions of its interface.
+// Translates operations to oneDNN's descriptors, for both versions of its interface.
 #include <algorithm>
 #include <cstring>
 
@@ -7,15 +7,15 @@
 namespace heddle::library::onednn {
 namespace {
 
-// More than a convolution's descriptor of version 2 takes (eight memory descriptors and some).
+// Larger than a convolution descriptor of version 2 (eight memory descriptors and a few fields).
 struct OperationDesc {
   alignas(16) unsigned char bytes[10 * MemoryDesc::kBytes];
 };
 
 void copy_dims(const Ints& from, int64_t* to) { std::copy(from.begin(), from.end(), to); }
 
-// Strides of dimensions of one element are free; a library that compares them wants those that a
-// dense array would have. Only the first dimension comes to that: what stands alone was cut out.
+// The stride of a dimension of one element is arbitrary; a library that compares strides expects
+// those of a dense array. Only the first dimension is affected: splitting makes it 1.
 Ints settled(const Ints& dims, Ints strides) {
   int64_t all = 1;
   for (size_t d = 1; d < dims.size(); ++d)
@@ -24,7 +24,7 @@ Ints settled(const Ints& dims, Ints strides) {
   return strides;
 }
 
-// Dimensions and strides as oneDNN numbers them.
+// Dimensions and strides in oneDNN's order.
 struct Strided {
   Ints dims, strides;
 };

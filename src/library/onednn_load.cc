@@ -1,4 +1,4 @@
-// Finding oneDNN's functions.
+// Looks up oneDNN's functions.
 #include <dlfcn.h>
 
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace heddle::library::onednn {
 namespace {
 
-// dnnl_version_t, whose first six fields both versions have.
+// dnnl_version_t; its first six fields are the same in both versions.
 struct Version {
   int major, minor, patch;
   const char* hash;
@@ -17,7 +17,7 @@ struct Version {
 };
 constexpr unsigned kSequential = 1, kOpenMp = 2;
 
-// Looks functions up; the first one that is missing stays in `missing`.
+// Looks up functions; `missing` keeps the first name that was not found.
 struct Symbols {
   void* library;
   const char* missing = nullptr;
@@ -67,7 +67,8 @@ void find_of_version(Symbols& find, Api* api) {
   find("dnnl_convolution_forward_primitive_desc_create", &api->convolution_primitive_desc_create);
 }
 
-// Version 2 writes descriptors into our memory: the room behind one must stay as it was.
+// Version 2 writes descriptors into our memory: checks that it does not write past the room for
+// one.
 bool leaves_room(const Api& api) {
   alignas(16) unsigned char bytes[2 * MemoryDesc::kBytes];
   std::memset(bytes, 0xa5, sizeof(bytes));
@@ -119,7 +120,7 @@ Decision load(const std::string& path, Api* api) {
     return Decision::no("library-version", "{} (oneDNN {}): its descriptors are larger than known",
                         api->path, api->version);
   if (is.cpu_runtime == kOpenMp) {
-    // The OpenMP that the library itself was linked to.
+    // From the OpenMP library that oneDNN is linked to.
     find("omp_set_num_threads", &api->omp_set_num_threads);
     find("omp_get_max_threads", &api->omp_get_max_threads);
     if (find.missing == nullptr) return Decision::yes();

@@ -82,7 +82,7 @@ Ints with_front(std::initializer_list<int64_t> front, const Ints& rest) {
   return all;
 }
 
-// No element twice: every stride steps over all that smaller ones reach.
+// No element is written twice: every stride exceeds the span of all smaller ones.
 bool is_written_once(Ints extents, Ints strides) {
   for (size_t done = 0; done < extents.size(); ++done)
     for (size_t d = done + 1; d < extents.size(); ++d)

@@ -1,11 +1,11 @@
-// Operation: what a vendor library is asked to do, as data and as text. All values are f32; arrays
-// are given by strides in elements, so that layouts and transposes are no cases of their own.
+// Operation: a request to a vendor library, as data and as text. All values are f32; arrays are
+// described by strides in elements, so that layouts and transposes are not special cases.
 //
 //   product      C[b,m,n] = sum over k of A[b,m,k] B[b,k,n]
 //   convolution  C[i,o,...] = sum over a group's input features and the kernel's places of A B
 //
-// and then, where wanted, + bias[n] (of every column or output feature). An activation is not taken
-// along: oneDNN's relu makes zero of NaN, and ours does not.
+// optionally followed by + bias[n] (per column or output feature). Activations are not fused:
+// oneDNN's relu turns NaN into zero, ours does not.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Operation {
   Kind kind = Kind::product;
   // Product.
   int64_t batch = 1, m = 1, n = 1, k = 1;
-  // Convolution: features in all, not of a group; one entry a spatial dimension (1 to 3 of them).
+  // Convolution: total features, not per group; one entry per spatial dimension (1 to 3).
   int64_t images = 1, groups = 1, in = 1, out = 1;
   Ints input, kernel, output, stride, dilation, low, high;  // low, high: padding, not negative
   // Strides in elements. Product: a [batch, m, k], b [batch, k, n], c [batch, m, n]; 0 repeats.
@@ -40,30 +40,30 @@ struct Operation {
 // "convolution images=1 groups=1 in=64 ... bias=1"; parse is the inverse, and check()s.
 std::string to_string(const Operation& operation);
 Result<Operation> parse_operation(std::string_view text);
-// Sizes positive, lists as long as the rank, a convolution's sizes fit each other, results written
-// once. Error (user).
+// Checks that sizes are positive, lists match the rank, a convolution's sizes are consistent, and
+// every result element is written once. Error (user).
 Status check(const Operation& operation);
 
-// Elements from an array's first to its last, the end excluded: what its memory must hold at least.
-// INT64_MAX where that overflows.
+// Elements from an array's first to past its last: the least size of its memory. INT64_MAX if that
+// overflows.
 struct Spans {
   int64_t a = 0, b = 0, bias = 0, c = 0;
 };
 Spans spans(const Operation& operation);
 
-// A part of an operation that runs by itself, and where in the arrays it begins, in elements.
+// An independent part of an operation, and its start in each array, in elements.
 struct Part {
   Operation operation;
   int64_t a = 0, b = 0, bias = 0, c = 0;
 };
-// How many parts are worth it on a device with so many cores; by the shape alone, so that programs
-// and their results do not depend on the machine that runs them.
+// Number of parts that pay off on a device with so many cores; depends on the shape alone, so that
+// programs and their results do not depend on the machine that runs them.
 int64_t part_count(const Operation& operation, int cores);
-// About `count` parts (at least one) whose results together are the operation's: batches or images
-// first, then rows, then columns.
+// About `count` parts (at least one) that together compute the operation: split by batches or
+// images first, then rows, then columns.
 std::vector<Part> split(const Operation& operation, int64_t count);
 
-// The key of tuning records: everything but what is done behind the sums.
+// The key of tuning records: everything except the bias.
 std::string key_of(const Operation& operation, const std::string& library);
 
 }  // namespace heddle::library

@@ -1,4 +1,4 @@
-// An operation cut into parts that run side by side.
+// Splits an operation into parts that run concurrently.
 #include <algorithm>
 
 #include "library/operation.h"
@@ -6,16 +6,17 @@
 namespace heddle::library {
 namespace {
 
-// Below this much work a part is not worth another core.
+// A part with less work is not worth another core.
 constexpr double kLeastFlops = 2e6;
-// Rows and columns that a library's own tiles come in, about.
+// Typical tile sizes of a library, in rows and columns.
 constexpr int64_t kRowTile = 8, kLeastRows = 16, kColumnTile = 64;
 
 struct Piece {
   int64_t begin = 0, size = 0;
 };
 
-// [0, total) in at most `count` pieces of equal size, a multiple of `tile`; the last may be less.
+// [0, total) in at most `count` pieces of equal size, a multiple of `tile`; the last may be
+// smaller.
 std::vector<Piece> cut(int64_t total, int64_t count, int64_t tile) {
   int64_t step = (total + count - 1) / std::max<int64_t>(count, 1);
   step = std::max<int64_t>(1, (step + tile - 1) / tile * tile);
@@ -34,7 +35,7 @@ void split_product(const Operation& o, int64_t count, std::vector<Part>* parts) 
     part.b = batch.begin * o.b[0];
     part.c = batch.begin * o.c[0];
     const int64_t left = by_batch ? 1 : (count + o.batch - 1) / o.batch;
-    // The smaller side is the one that every part reads whole.
+    // Every part reads the smaller operand whole.
     const bool by_columns = (o.m < o.n || o.m < kLeastRows * left) && o.n >= kColumnTile * left;
     const int64_t rows = by_columns ? 1 : std::min(left, std::max<int64_t>(1, o.m / kRowTile));
     for (const Piece& row : cut(o.m, rows, kRowTile)) {
@@ -52,8 +53,8 @@ void split_product(const Operation& o, int64_t count, std::vector<Part>* parts) 
   }
 }
 
-// Output rows [begin, begin + size) of a convolution, with the input rows that they see. False:
-// they see nothing but padding.
+// Output rows [begin, begin + size) of a convolution, with the input rows that they read. False:
+// they read only padding.
 bool take_rows(const Piece& rows, Part* part) {
   Operation& o = part->operation;
   const int64_t first = rows.begin * o.stride[0] - o.low[0];

@@ -13,7 +13,7 @@ namespace heddle::pass {
 namespace {
 
 constexpr std::string_view kMark = "// reproducer of a failing pass; run it with this pipeline:";
-// A message of several lines as comments.
+// Text of several lines as comments.
 std::string commented(std::string_view text) {
   std::string out = "// ";
   for (char c : text) {
@@ -29,7 +29,7 @@ Status write_text(const std::string& directory, const std::string& file, std::st
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   const std::string path = directory + "/" + file;
-  // Renamed at the end: a link of that name is replaced, and what it leads to stays as it is.
+  // Renamed at the end: a symbolic link of that name is replaced, and its target is not changed.
   static std::atomic<int> count{0};
   const std::string temporary = fmt::format("{}/.heddle-{}-{}.tmp", directory, ::getpid(), ++count);
   std::ofstream stream(temporary, std::ios::binary);

@@ -1,13 +1,13 @@
-// A pass: one free function that changes a module (or a kernel: lower/), one row in a table. Read
+// A pass: one free function that changes a module (or a kernel: lower/), one row of a table. Read
 // this header first; pipeline.h is the text form of a list of passes, run.h runs one.
 //
 // What every pass promises:
-//  - it returns whether it changed anything, and tells the truth;
+//  - it returns correctly whether it changed anything;
 //  - the module is valid (its verifier) before it and after it;
-//  - it terminates: each rewrite lowers a measure that its comment names, or its work is counted;
-//  - it does the same to equal modules: no time, no addresses, no random numbers.
-// An error is the user's fault (what cannot be compiled, by name): a pass that merely cannot
-// improve something leaves it alone.
+//  - it terminates: each rewrite lowers a measure named in its comment, or its work is bounded;
+//  - it treats equal modules equally: no time, no addresses, no random numbers.
+// An error is the user's fault (it names what cannot be compiled): a pass that merely cannot
+// improve something leaves it unchanged.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ class Module;
 
 namespace heddle::pass {
 
-// Counts rewrites by name, and stops them: those that are disabled, and all beyond a limit, so that
-// a wrong one is found by bisection. A rewrite's name is "pass.rule". Not thread-safe.
+// Counts rewrites by name and prevents some: disabled ones, and all beyond a limit, so that a wrong
+// rewrite can be found by bisection. A rewrite's name is "pass.rule". Not thread-safe.
 class Rewrites {
  public:
-  // Asked before each rewrite. True: it is counted, and the caller applies it.
+  // Called before each rewrite. True: it has been counted, and the caller applies it.
   bool allow(std::string_view pass, std::string_view rule);
   // -1: no limit.
   void set_limit(int64_t limit) { limit_ = limit; }
@@ -46,31 +46,32 @@ class Rewrites {
   std::map<std::string, int64_t> by_name_;
 };
 
-// What reaches a pass besides the module. The runner owns what the pointers show; they may be null.
+// Parameters of a pass besides the module. The runner owns the objects pointed to; pointers may be
+// null.
 struct PassContext {
-  // fold_constants: bytes of one result, and scalar operations of one run of the pass.
+  // fold_constants: bytes of one result, and scalar operations in one run of the pass.
   int64_t fold_limit_bytes = 64 * 1024;
   int64_t fold_limit_ops = 1 << 24;
   Rewrites* rewrites = nullptr;
-  std::vector<std::string>* notes = nullptr;  // one line each: what a user may want to know
+  std::vector<std::string>* notes = nullptr;  // messages for the user, one line each
 
   bool allow(std::string_view pass, std::string_view rule) const {
     return !rewrites || rewrites->allow(pass, rule);
   }
-  void note(std::string text) const;  // the same line is kept once
+  void note(std::string text) const;  // duplicates are dropped
 };
 
-// A row of a pass table. `Unit` is what the pass rewrites (an hlo::Module, a kernel), `Context`
-// what it may know besides; it derives from PassContext.
+// A row of a pass table. `Unit` is what the pass rewrites (an hlo::Module, a kernel), `Context` its
+// other input; it derives from PassContext.
 template <typename Unit, typename Context>
 struct PassInfoOf {
   using Function = Result<bool> (*)(Unit& unit, const Context& context);
-  std::string_view name;  // the function's name, the file's, the test's, the flag's
+  std::string_view name;  // name of the function, the file, the test and the flag
   std::string_view summary;
   Function function = nullptr;
-  // Correctness needs it at every level: bisection by count never leaves it out.
+  // Needed for correctness at every level: bisection by count never skips it.
   bool required = false;
-  // It changes how results round (docs/numerics.md): --numerics=strict leaves it out.
+  // It changes rounding of results (docs/numerics.md): --numerics=strict skips it.
   bool rounds = false;
 };
 
@@ -82,7 +83,7 @@ class PassTableOf {
   PassTableOf() = default;
   explicit PassTableOf(std::span<const Info> rows) { add(rows); }
 
-  void add(std::span<const Info> rows) {  // CHECKs that no name is there twice
+  void add(std::span<const Info> rows) {  // CHECKs that names are unique
     for (const Info& row : rows) {
       HEDDLE_CHECK(row.function, "pass {} has no function", row.name);
       HEDDLE_CHECK(by_name_.emplace(row.name, &row).second, "two passes are called {}", row.name);

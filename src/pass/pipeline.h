@@ -1,4 +1,4 @@
-// Pipeline: which passes run, in which order, as text.
+// Pipeline: the passes to run and their order, as text.
 //
 //   list  = step ("," step)*        the empty text is the empty list
 //   step  = name | "{" list "}*" [rounds]
@@ -21,7 +21,7 @@ struct Pipeline {
   static constexpr int64_t kDefaultRounds = 16;
   struct Step {
     std::string pass;         // empty: a group
-    std::vector<Step> group;  // to a fixpoint
+    std::vector<Step> group;  // run to a fixpoint
     int64_t max_rounds = kDefaultRounds;
     bool operator==(const Step&) const = default;
   };
@@ -29,7 +29,7 @@ struct Pipeline {
   bool operator==(const Pipeline&) const = default;
 };
 
-// Error: where in the text, got, wanted. Nesting is bounded.
+// Error: position in the text, got, wanted. Nesting is bounded.
 Result<Pipeline> parse_pipeline(std::string_view text);
 std::string to_string(const Pipeline& pipeline);
 

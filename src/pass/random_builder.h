@@ -1,4 +1,4 @@
-// Private to pass: the state of a random module being made, and the patterns it is made of.
+// Private to pass: builder of random modules, and the patterns that it combines.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ using hlo::Opcode;
 using hlo::Shape;
 using hlo::Type;
 
-// Beyond it sine and cosine lose digits of their argument.
+// For larger arguments sine and cosine lose accuracy.
 inline constexpr double kMaxAngle = 10;
 
-// splitmix64: the same everywhere, unlike the distributions of the standard library.
+// splitmix64: the same on all platforms, unlike the distributions of the standard library.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -40,8 +40,8 @@ class Random {
   uint64_t state_;
 };
 
-// A value made so far: |x| <= bound (integers and floats); `exact`: no change of rounding or of the
-// order of a sum can alter it.
+// A value created so far: |x| <= bound (integers and floats); `exact`: unaffected by changes of
+// rounding or of the order of a sum.
 struct Value {
   Instr* instr = nullptr;
   double bound = 1;
@@ -59,19 +59,19 @@ class RandomBuilder {
  private:
   using Pattern = void (RandomBuilder::*)();
 
-  // Values. Floats are f32 mostly.
+  // Values. Floats are mostly f32.
   Type float_type();
   Ints shape();                                 // random extents, 0 to 4 dimensions
-  Value value(Type type);                       // any of the type: an old one, or a new parameter
-  Value value(Type type, const Ints& extents);  // of a shape: old, broadcast, or new
+  Value value(Type type);                       // any of the type: existing, or a new parameter
+  Value value(Type type, const Ints& extents);  // of a shape: existing, broadcast, or new
   Value value_of_rank(Type type, int64_t least, int64_t most);
   Value parameter(Type type, const Ints& extents);
   Value constant(Type type, const Ints& extents);
   Value full(Type type, const Ints& extents, double number);
   Value mask(const Ints& extents);  // pred, exact
   Value indices(const Ints& extents, int64_t limit);
-  Value keep(Value value);  // into the pool, tamed where the bound has grown; dropped where it is
-                            // too large
+  Value keep(Value value);  // adds it to the pool: tamed if its bound has grown, not at all
+                            // if it is too large
   Value tamed(Value value, double limit);
 
   Value unary(Opcode opcode, Value x, double bound);
@@ -116,7 +116,7 @@ class RandomBuilder {
   std::vector<Pattern> patterns_;
   std::vector<Value> pool_;
   int64_t parameters_ = 0;
-  Ints extents_;  // what dimensions are made of: few, so that shapes meet
+  Ints extents_;  // candidates for extents: few, so that shapes often match
 };
 
 }  // namespace heddle::pass

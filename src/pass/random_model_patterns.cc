@@ -1,4 +1,4 @@
-// What random modules are made of: reductions, contractions, indexing and control flow.
+// Patterns of random modules: reductions, contractions, indexing and control flow.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ void RandomBuilder::reduction() {
   const Ints dimensions = some_dimensions(x.shape().rank());
   const std::vector<Opcode> opcodes = {Opcode::add, Opcode::add, Opcode::maximum, Opcode::minimum};
   const Opcode opcode = random_.pick(opcodes);
-  if (random_.one_in(8)) {  // two results at once
+  if (random_.one_in(8)) {  // two results
     Value zero = full(x.type(), {}, 0);
     hlo::Computation* both = b_.module()->add_computation("sum_and_max");
     hlo::Builder in(both);
@@ -30,7 +30,7 @@ void RandomBuilder::reduction() {
   keep(reduce(opcode, x, dimensions));
 }
 
-// Any dimension numbers: batch and contracting dimensions anywhere, several of each.
+// Arbitrary dimension numbers: batch and contracting dimensions anywhere, several of each.
 void RandomBuilder::dot() {
   const Type type = float_type();
   hlo::DotAttrs attrs;
@@ -184,7 +184,7 @@ void RandomBuilder::dynamic_update_slice() {
         x.exact && update.exact});
 }
 
-// A function of two arrays, called here and perhaps again.
+// A function of two arrays, called once or twice.
 void RandomBuilder::call() {
   Value a = value(Type::f32);
   Value b = value(Type::f32, a.shape().extents());
@@ -203,8 +203,8 @@ void RandomBuilder::call() {
   }
 }
 
-// for (i = 0; i < n; ++i) x = tanh(x + c); with an element that the loop only carries along, and
-// one that nobody reads.
+// for (i = 0; i < n; ++i) x = tanh(x + c); with a loop-invariant state element, and one whose
+// result is not read.
 void RandomBuilder::loop() {
   Value x = value(Type::f32);
   Value c = value(Type::f32, x.shape().extents());

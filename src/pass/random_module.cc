@@ -9,7 +9,7 @@
 namespace heddle::pass {
 namespace {
 
-constexpr double kTame = 8;          // beyond it a float is brought back
+constexpr double kTame = 8;          // floats with a larger bound are scaled down
 constexpr double kMaxInteger = 1e9;  // bounds of integers that may wrap
 
 int64_t product(const Ints& extents) {
@@ -56,7 +56,7 @@ void RandomBuilder::step() {
   b_.check();
 }
 
-// The newest values and a few others; what nothing reads stays dead code.
+// Outputs: the newest value and a few others; the rest is dead code.
 void RandomBuilder::finish() {
   std::vector<Instr*> outputs{pool_.back().instr};
   const int64_t more = random_.below(4);
@@ -115,7 +115,7 @@ Value RandomBuilder::value(Type type) {
   std::vector<Value> fitting;
   for (const Value& value : pool_)
     if (value.type() == type) fitting.push_back(value);
-  // Late values twice as often, so that chains grow long.
+  // Later values are twice as likely, so that chains grow long.
   if (!fitting.empty() && !random_.one_in(12)) {
     const int64_t n = static_cast<int64_t>(fitting.size());
     return fitting[static_cast<size_t>(std::max(random_.below(n), random_.below(n)))];
@@ -172,7 +172,7 @@ Value RandomBuilder::mask(const Ints& extents) {
 Value RandomBuilder::indices(const Ints& extents, int64_t limit) {
   tensor::Literal literal(Shape::array(Type::s32, extents));
   if (random_.one_in(2)) return parameter(Type::s32, extents);
-  // A little out of range too: those are clamped.
+  // Includes some values out of range, which are clamped.
   for (int64_t i = 0; i < literal.elems(); ++i) literal.set_s64(i, random_.below(limit + 2) - 1);
   return {b_.constant(std::move(literal)), static_cast<double>(limit), true};
 }
@@ -207,7 +207,7 @@ Value RandomBuilder::binary(Opcode opcode, Value a, Value b) {
   double bound = std::max(a.bound, b.bound);
   if (opcode == Opcode::add || opcode == Opcode::subtract) bound = a.bound + b.bound;
   if (opcode == Opcode::multiply) bound = a.bound * b.bound;
-  // Float sums and products may be contracted: not exact.
+  // Float sums and products may be contracted to fma: not exact.
   const bool rounds =
       tensor::is_float(a.type()) && opcode != Opcode::maximum && opcode != Opcode::minimum;
   return {b_.binary(opcode, a.instr, b.instr), bound, !rounds && a.exact && b.exact};

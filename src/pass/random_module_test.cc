@@ -45,7 +45,7 @@ TEST(RandomModule, TextReadsBack) {
   }
 }
 
-// What differential tests rely on: that the operators they are about do occur.
+// Differential tests rely on this: the operators that they are about occur.
 TEST(RandomModule, ManyOperatorsOccur) {
   std::set<hlo::Opcode> seen;
   for (uint64_t seed = 0; seed < 100; ++seed) {

@@ -15,7 +15,7 @@ class OrderBuilder {
     weights_ = b_.binary(Opcode::multiply, b_.parameter(3, shape(), ""),
                          b_.full(shape(), 1.0 / static_cast<double>(extent)));
     const int64_t count = 8 + random_.below(53);
-    // Of many sorts nothing shares a kernel, of none all is one.
+    // With many sorts no operators share a kernel, with none all do.
     one_opaque_in_ = 2 + random_.below(6);
     for (int64_t i = 0; i < count; ++i) {
       if (random_.one_in(one_opaque_in_))
@@ -31,7 +31,8 @@ class OrderBuilder {
  private:
   Shape shape() const { return Shape::array(Type::f32, {extent_, extent_}); }
 
-  // Late values more often, so that chains grow long; early ones too, so that paths part and meet.
+  // Later values are more likely, so that chains grow long; early ones occur, too, so that paths
+  // diverge and rejoin.
   Instr* value() {
     const auto count = static_cast<int64_t>(values_.size());
     const int64_t back =

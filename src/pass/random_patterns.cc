@@ -1,4 +1,4 @@
-// What random modules are made of: elementwise operators, and movement of data.
+// Patterns of random modules: elementwise operators, and movement of data.
 #include <algorithm>
 #include <cmath>
 
@@ -48,7 +48,7 @@ void RandomBuilder::elementwise_unary() {
       x = tamed(x, 3);
       keep(unary(Opcode::exponential_minus_one, x, std::exp(x.bound)));
       return;
-    case 10: {  // rounding and signs jump
+    case 10: {  // rounding and signs are discontinuous
       Value y = x.exact ? x : parameter(x.type(), x.shape().extents());
       const std::vector<Opcode> jumps = {Opcode::floor, Opcode::ceil, Opcode::sign,
                                          Opcode::round_nearest_even, Opcode::round_nearest_afz};
@@ -116,7 +116,7 @@ void RandomBuilder::conversion() {
   Value x = value(float_type());
   std::vector<Type> types = {Type::f32};
   if (options_.wide) types.push_back(Type::f64);
-  // Rounding to fewer bits jumps, so to the narrow types only what is exact goes.
+  // Rounding to fewer bits is discontinuous, so only exact values are converted to narrow types.
   if (options_.narrow && x.exact) types.insert(types.end(), {Type::f16, Type::bf16});
   const Type to = random_.pick(types);
   const bool narrows = tensor::type_bits(to) < tensor::type_bits(x.type());
@@ -142,7 +142,7 @@ void RandomBuilder::broadcast() {
   keep({b_.broadcast(x.instr, extents, dimensions), x.bound, x.exact});
 }
 
-// Merges neighbours, splits one, adds or drops ones.
+// Merges adjacent dimensions, splits one, adds or drops dimensions of extent 1.
 void RandomBuilder::reshape() {
   Value x = value(float_type());
   Ints extents;
@@ -213,7 +213,7 @@ void RandomBuilder::reverse() {
   keep({b_.reverse(x.instr, some_dimensions(x.shape().rank())), x.bound, x.exact});
 }
 
-// What a simplifier should take away, hidden in what it should not.
+// Something that a simplifier should remove, inside something that it should keep.
 void RandomBuilder::neutral() {
   Value x = value(float_type());
   const Ints extents = x.shape().extents();
@@ -245,7 +245,7 @@ void RandomBuilder::neutral() {
     case 7:
       y = b_.binary(Opcode::maximum, x.instr, x.instr);
       break;
-    case 8: {  // the same again: food for cse
+    case 8: {  // a duplicate, for cse
       Value other = value(x.type(), extents);
       Value a = binary(Opcode::multiply, x, other), b = binary(Opcode::multiply, x, other);
       Value sum = binary(Opcode::add, a, b);
@@ -258,7 +258,7 @@ void RandomBuilder::neutral() {
   keep({y, x.bound, x.exact});
 }
 
-// A reshape or transpose, something elementwise, and the way back.
+// A reshape or transpose, an elementwise operator, and the inverse movement.
 void RandomBuilder::move_there_and_back() {
   Value x = value_of_rank(float_type(), 1, 4);
   const Ints extents = x.shape().extents();

@@ -15,7 +15,7 @@ struct UnitTraits<hlo::Module> {
   static std::unique_ptr<hlo::Module> copy(const hlo::Module& module) { return module.clone(); }
   static std::string text(const hlo::Module& module) { return hlo::to_string(module); }
   static std::string short_text(const hlo::Module& module) {
-    // Larger constants (weights) are left out: passes seldom look at them, and they are gigabytes.
+    // Larger constants (weights) are omitted: passes rarely read them, and they take gigabytes.
     hlo::PrintOptions options;
     options.max_constant_elems = 65'536;
     return hlo::to_string(module, options);

@@ -27,7 +27,7 @@ Instr* first(hlo::Module& module, Opcode opcode) {
   return nullptr;
 }
 
-// Takes away one negate.
+// Removes one negate.
 Result<bool> drop_one(hlo::Module& module, const PassContext& context) {
   Instr* negate = first(module, Opcode::negate);
   if (!negate || !context.allow("drop_one", "negate")) return false;
@@ -37,7 +37,7 @@ Result<bool> drop_one(hlo::Module& module, const PassContext& context) {
   return true;
 }
 
-// Turns one abs into a negate.
+// Replaces one abs by a negate.
 Result<bool> abs_to_negate(hlo::Module& module, const PassContext& context) {
   Instr* abs = first(module, Opcode::abs);
   if (!abs) return false;

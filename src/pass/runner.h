@@ -1,5 +1,5 @@
-// The runner for any kind of unit that passes rewrite: a module, a kernel. Included where a kind is
-// given its run(); run.h has that of modules and says what the options do.
+// The runner for any kind of unit that passes rewrite: a module, a kernel. Included where run() is
+// defined for a kind; run.h has it for modules and documents the options.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,14 @@
 
 namespace heddle::pass {
 
-// What the runner asks of a unit. A specialisation has
-//   static constexpr std::string_view kSuffix;            of its text files: ".hlo"
+// The runner's interface to a unit. A specialisation has
+//   static constexpr std::string_view kSuffix;            extension of its text files: ".hlo"
 //   static Status verify(const Unit&);
 //   static std::unique_ptr<Unit> copy(const Unit&);
 //   static std::string text(const Unit&);                 all of it
-//   static std::string short_text(const Unit&);           for dumps: large constants left out
-// and, where a unit can be more than its text says (the open covers of a module):
-//   static std::string_view begun_by(const Unit&);        the pass since whose last run it is; ""
+//   static std::string short_text(const Unit&);           for dumps: without large constants
+// and, if its text does not describe a unit completely (the open covers of a module):
+//   static std::string_view begun_by(const Unit&);        the pass that began such a state; ""
 template <typename Unit>
 struct UnitTraits;
 
@@ -64,8 +64,8 @@ class Runner {
     if (options_.verify) {
       if (Status status = Traits::verify(unit_); !status) return error_in("before", status.error());
     }
-    // Passes are deterministic, so the module before a failing one is made again from this copy
-    // rather than kept before each.
+    // Passes are deterministic, so the module before a failing pass is recomputed from this copy
+    // instead of being kept before each pass.
     if (options_.reproduce) original_ = Traits::copy(unit_);
     if (options_.check_changed) hash_ = hash();
     HEDDLE_RETURN_IF_ERROR(dump("input"));
@@ -112,7 +112,7 @@ class Runner {
     return step.pass.empty() ? run_group(step) : run_pass(*table_.find(step.pass));
   }
 
-  // Ends when every member has run without a change since the last change of any.
+  // Ends when every member has run without a change since the last change by any of them.
   Result<bool> run_group(const Step& step) {
     bool changed = false;
     size_t quiet = 0;
@@ -180,7 +180,7 @@ class Runner {
     return failure(pass, {ErrorKind::machine, "internal error: " + status.error().message});
   }
 
-  // The error with the pass in front and the reproducer behind it.
+  // The error, prefixed by the pass and followed by the reproducer.
   tl::unexpected<Error> failure(const Info& pass, Error error) {
     if (!original_) {
       error.message = fmt::format("pass {}: {}", pass.name, error.message);
@@ -197,7 +197,7 @@ class Runner {
     return tl::unexpected<Error>(std::move(error));
   }
 
-  // The pass; with those in front of it that the text before does not tell of.
+  // The failing pass, preceded by the passes whose effect the unit's text does not show.
   std::string failing_pipeline(const Info& pass) const {
     std::string text;
     if constexpr (requires { Traits::begun_by(unit_); }) {

@@ -7,7 +7,7 @@
 namespace heddle::plan {
 namespace {
 
-// One behind the other.
+// Places the blocks one after another.
 void lay_out(Arena& arena) {
   for (const Block& block : arena.blocks) {
     arena.offsets.offsets.push_back(arena.offsets.height_bytes);
@@ -23,7 +23,7 @@ void search(Arena& arena, int64_t limit) {
   HEDDLE_CHECK(status, "{}", status.error().message);
 }
 
-// By step: the step of the command of the section that it is in.
+// By step: the step of the section's top-level command that contains it.
 std::vector<int64_t> commands_of(const Flow& flow, const Sequence& sequence) {
   std::vector<int64_t> command;
   for (size_t step = 0; step < sequence.nodes.size(); ++step) {
@@ -33,8 +33,8 @@ std::vector<int64_t> commands_of(const Flow& flow, const Sequence& sequence) {
   return command;
 }
 
-// Dynamic memory: each block its own bytes. What lives inside one loop or branch only is an island:
-// one block, planned as an arena of its own.
+// Dynamic memory: separate bytes for every block. Blocks that live inside only one loop or branch
+// form an island: one pool block with its own offset search.
 void place_for_pool(const Flow& flow, Section& section) {
   Arena& arena = section.device;
   const std::vector<int64_t> command = commands_of(flow, section.sequence);

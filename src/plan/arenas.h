@@ -1,4 +1,4 @@
-// Offsets of a section's blocks, in both spaces.
+// Memory offsets of a section's blocks, in both spaces.
 #pragma once
 
 #include "plan/flow.h"
@@ -7,8 +7,9 @@
 
 namespace heddle::plan {
 
-// `apart`: one behind the other. Else as the options say: offsets by search, or, of the device's
-// where memory is dynamic, each block its own bytes for a pool to give out.
+// `apart`: blocks follow each other and share nothing. Otherwise as the options say: offsets by
+// search, or, for the device if memory is dynamic, separate bytes for every block, which a pool
+// allocates.
 void place_blocks(const Flow& flow, const Options& options, bool apart, Section& section);
 
 }  // namespace heddle::plan

@@ -1,4 +1,4 @@
-// Beam search over the sets of tasks that have run (downsets).
+// Beam search over the sets of tasks that have run (downsets of the task graph).
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
@@ -9,9 +9,9 @@
 namespace heddle::plan {
 namespace {
 
-constexpr int64_t kWidth = 64;  // at the usual work
+constexpr int64_t kWidth = 64;  // with the default work
 
-// What is left to do behind a set of tasks: only tasks and values at its border are written down.
+// A set of tasks that have run. Only tasks and values at its border are stored.
 struct State {
   struct Count {
     int id, left;
@@ -19,14 +19,14 @@ struct State {
   int64_t live = 0, peak = 0;
   uint64_t set = 0;  // hash of the tasks that have run
   std::vector<int> ready;
-  std::vector<Count> waiting;  // tasks: some of what they wait for has run; what has not
-  std::vector<Count> read;     // values that live and have been read: readers to come
+  std::vector<Count> waiting;  // tasks: some predecessors have run; number of those that have not
+  std::vector<Count> read;     // live values that have been read: number of readers left
 };
 
 struct Step {
   int64_t peak, live;
   uint64_t set;
-  int parent, task;  // in the beam; that runs
+  int parent, task;  // index in the beam; task that runs
 };
 
 uint64_t hash_of(int task) {
@@ -36,7 +36,7 @@ uint64_t hash_of(int task) {
   return x ^ (x >> 31);
 }
 
-// One less of what is counted under `id`, which starts at `all`; what is left.
+// Decrements the count of `id`, which starts at `all`, and returns it.
 int count_down(std::vector<State::Count>& counts, int id, int all) {
   const auto found = std::find_if(counts.begin(), counts.end(),
                                   [&](const State::Count& count) { return count.id == id; });
@@ -87,7 +87,7 @@ class Beam {
   }
 
  private:
-  // So that the work lasts to the end.
+  // Narrows the beam so that the work suffices for all remaining steps.
   int64_t width(const std::vector<State>& beam, int64_t work, int64_t steps_left) const {
     int64_t ready = 1;
     for (const State& state : beam) ready = std::max(ready, std::ssize(state.ready));
@@ -118,7 +118,8 @@ class Beam {
             t};
   }
 
-  // A task that needs no new peak and leaves no more behind may as well run at once.
+  // A task that causes no new peak and does not increase live memory runs at once, without
+  // alternatives.
   void add_steps(const State& state, int parent, std::vector<Step>& steps, int64_t& work) const {
     const size_t first = steps.size();
     for (int task : state.ready) {

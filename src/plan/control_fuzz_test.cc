@@ -1,5 +1,5 @@
-// Random loops and branches, one inside the other, with random states: handed on, exchanged, made
-// anew, updated in place. Planned and run on poisoned memory with fake kernels.
+// Random nested loops and branches with random states: passed through, swapped, recomputed, updated
+// in place. Planned and run on poisoned memory with fake kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class RandomControl {
     return scope.arrays[static_cast<size_t>(pick(3) == 0 ? pick(count) : recent)];
   }
 
-  // Of a shape: one that is there, or a new one.
+  // A value of this shape: an existing one, or a new one.
   Instr* any(Scope& scope, const Shape& shape) {
     std::vector<Instr*> fitting;
     for (Instr* array : scope.arrays)
@@ -152,7 +152,7 @@ class RandomControl {
         scope.computation->add(Opcode::dynamic_update_slice, array->shape(), operands));
   }
 
-  // Two halves make a [6,20] again, along either dimension.
+  // Two halves make an array [6,20] again, along either dimension.
   void add_concatenate(Scope& scope) {
     const int64_t d = pick(2);
     std::vector<int64_t> first{6, 20}, second{6, 20};
@@ -238,7 +238,7 @@ class RandomControl {
   Computation* fused_ = nullptr;
 };
 
-// What the tests reach.
+// Counts of the cases that the tests cover.
 struct Totals {
   int64_t crossings = 0, crossings_in_loops = 0;
   int64_t loops = 0, branches = 0, updates = 0, swaps = 0, carried = 0, inner_copies = 0;
@@ -296,7 +296,7 @@ TEST(plan, RandomControlOnPoisonedMemory) {
   EXPECT_GT(totals.swaps, 50);
   EXPECT_GT(own_memory.crossings, 500);
   EXPECT_GT(own_memory.crossings_in_loops, 100);
-  // The random states differ in every way that there is; most must go without a copy all the same.
+  // The random states differ in every possible way; still most must need no copy.
   EXPECT_LT(totals.inner_copies, 3 * totals.carried);
 }
 

@@ -9,8 +9,8 @@
 namespace heddle::plan {
 namespace {
 
-// Every node a region at first; two that an edge joins become one where no other way leads from the
-// one to the other.
+// Starts with one region per node; merges two adjacent regions if no other path leads from one to
+// the other.
 class Contractor {
  public:
   Contractor(const std::vector<std::vector<size_t>>& before, const std::vector<int>& label)
@@ -45,7 +45,7 @@ class Contractor {
     return false;
   }
 
-  // A way from the one to the other through a third. What does not lead to `to` is seen once.
+  // Whether a path leads from `from` to `to` through a third region. Visits every region once.
   bool leads_around(size_t from, size_t to) const {
     std::vector<bool> seen(home_.size());
     std::vector<size_t> stack;
@@ -82,7 +82,7 @@ class Contractor {
     previous_[gone].clear();
   }
 
-  // In the order of their first nodes where the edges allow it.
+  // In the order of their first nodes as far as the edges allow.
   std::vector<size_t> numbered() const {
     std::vector<size_t> waits, number(home_.size());
     std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;

@@ -1,4 +1,5 @@
-// Regions of like nodes in an acyclic graph, such that the graph of the regions is acyclic, too.
+// Partitions an acyclic graph into regions of nodes with equal labels such that the graph of
+// regions is acyclic, too.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +7,9 @@
 
 namespace heddle::plan {
 
-// `before[n]`: direct predecessors of node n; `label[n]`: like nodes have equal ones, a negative
-// one is like no other. By node: its region; regions are numbered in an order in which each stands
-// behind those that lead to it. No two regions of one label that an edge joins could be one.
+// `before[n]`: direct predecessors of node n; `label[n]`: nodes may share a region if their labels
+// are equal and not negative. Returns the region of each node; regions are numbered in topological
+// order. The regions are maximal: no two adjacent ones of equal label could be merged.
 std::vector<size_t> convex_regions(const std::vector<std::vector<size_t>>& before,
                                    const std::vector<int>& label);
 

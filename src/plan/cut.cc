@@ -1,6 +1,7 @@
-// Side device is the source, side host the sink. A value has two vertices: its producer pays for it
-// on the way to the first, which all readers share, and from the second on the way back. Capacities
-// are pairs in order, which flows do not mind.
+// Side device is the source, side host the sink. A value has two vertices: edges producer -> first
+// -> readers charge its cost once for a crossing to the host, edges readers -> second -> producer
+// for one to the device. Capacities are lexicographically ordered pairs; maximum flow works with
+// them unchanged.
 #include "plan/cut.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ class Flows {
     }
   }
 
-  // Vertices from which something can still go to `sink`.
+  // Vertices from which residual capacity leads to `sink`.
   std::vector<bool> reaching(size_t sink) const {
     std::vector<bool> seen(edges_of_.size());
     std::vector<size_t> stack{sink};
@@ -43,7 +44,7 @@ class Flows {
       const size_t at = stack.back();
       stack.pop_back();
       for (size_t e : edges_of_[at]) {
-        const size_t from = edges_[e].to;  // the edge back is e ^ 1
+        const size_t from = edges_[e].to;  // the reverse edge is e ^ 1
         if (seen[from] || !(edges_[e ^ 1].left > kNothing)) continue;
         seen[from] = true;
         stack.push_back(from);
@@ -72,7 +73,7 @@ class Flows {
     return level_[sink] >= 0;
   }
 
-  // One way along the levels, without recursion: programs are deep.
+  // Finds one augmenting path along the levels; without recursion, since programs are deep.
   CutCost push(size_t source, size_t sink, CutCost most) {
     std::vector<size_t> way;
     size_t at = source;
@@ -102,7 +103,7 @@ class Flows {
     return most;
   }
 
-  std::vector<Edge> edges_;  // each with its way back behind it
+  std::vector<Edge> edges_;  // each followed by its reverse edge
   std::vector<std::vector<size_t>> edges_of_;
   std::vector<int> level_;
   std::vector<size_t> next_;

@@ -1,4 +1,4 @@
-// Which side each of some units works on, so that the fewest values cross: a minimum cut.
+// Assigns units to device or host with the least cost of values that cross: a minimum cut.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct CutCost {
 
 struct CutProblem {
   enum class Unit : uint8_t { free, device, host };
-  // Crosses once, at its cost, where a reader works on the other side than its producer.
+  // If any reader is on the other side than the producer, the value crosses, and its cost counts
+  // once.
   struct Value {
     int producer = 0;
     std::vector<int> readers;
@@ -33,7 +34,7 @@ struct CutProblem {
 
 CutCost cost_of(const CutProblem& problem, const std::vector<program::Space>& sides);
 
-// The cheapest sides; of equally cheap ones those with the most units on the device.
+// The cheapest assignment; of several, the one with the most units on the device.
 std::vector<program::Space> best_sides(const CutProblem& problem);
 
 }  // namespace heddle::plan

@@ -1,4 +1,4 @@
-// The cut against all labellings; convex regions against what they promise.
+// Compares the cut with all labellings; checks the promises of convex regions.
 #include "plan/cut.h"
 
 #include <gtest/gtest.h>
@@ -66,13 +66,13 @@ TEST(cut, IsTheCheapestOfAll) {
 }
 
 TEST(cut, TwoReadersOnOneSideCostOne) {
-  // A device value for two host readers, and one of these for the other.
+  // A device value with two host readers, and a value of the first reader for the second.
   const CutProblem problem{{Unit::device, Unit::host, Unit::host},
                            {{0, {1, 2}, {1, 8}}, {1, {2}, {1, 8}}}};
   EXPECT_EQ(cost_of(problem, best_sides(problem)), (CutCost{1, 8}));
 }
 
-// Whether regions (some merged by `as`) have no cycle.
+// Whether the graph of regions is acyclic.
 bool is_acyclic(const std::vector<std::vector<size_t>>& before, const std::vector<size_t>& region) {
   const size_t count = region.size();
   std::vector<std::vector<bool>> leads(count, std::vector<bool>(count));

@@ -1,6 +1,6 @@
-// For the tests of this folder: fake kernels, a reference that keeps every value apart, and a run
-// of a planned program on poisoned memory. If both agree, no value was overwritten while it was
-// needed.
+// For the tests of this folder: fake kernels, a reference that stores every value separately, and a
+// run of a planned program on poisoned memory. If both agree, no value was overwritten while it was
+// still needed.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,14 @@ namespace heddle::plan {
 
 using Bytes = std::vector<uint8_t>;
 
-// What fake work does: byte i of each result from byte i of each operand (elementwise: may run in
-// place), or from a digest of everything. An elementwise one reads its other operands away from i,
-// so that only those that it says it may overwrite may be overwritten.
+// Fake work: byte i of each result comes from byte i of each operand (elementwise: may run in
+// place), or from a digest of all operands. Elementwise work reads the operands that it may not
+// overwrite at other positions than i, so that overwriting them gives a wrong result.
 struct FakeWork {
   uint64_t seed = 0;
   bool elementwise = false;
   std::vector<int> in_place;
-  std::vector<bool> in_part;  // every third byte of such a result is stored, its operand not read
+  std::vector<bool> in_part;  // only every third byte of these is stored, operand unread
 
   static FakeWork of(const std::string& name, std::vector<int> in_place = {},
                      std::vector<bool> in_part = {}) {
@@ -45,7 +45,7 @@ struct FakeWork {
     uint8_t* data;
     int64_t bytes;
   };
-  // Memory of results that are not in place is spoilt before anything is read, workspace too.
+  // Results that are not in place, and workspaces, are poisoned before anything is read.
   void run(const std::vector<Piece>& operands, const std::vector<Piece>& results,
            const std::vector<Piece>& workspaces) const {
     auto spoil = [](const Piece& piece) {
@@ -81,7 +81,7 @@ struct FakeWork {
   }
 };
 
-// A kernel for every fusion. Elementwise ones may overwrite the operand given by `in_place`.
+// A fake kernel for a fusion. Elementwise work may overwrite the operands in `in_place`.
 inline KernelUse fake_kernel(const hlo::Instr& instr, std::vector<int> in_place = {},
                              std::vector<int64_t> workspace_bytes = {}) {
   KernelUse use;
@@ -92,11 +92,11 @@ inline KernelUse fake_kernel(const hlo::Instr& instr, std::vector<int> in_place 
   return use;
 }
 
-// Loops and branches go by fake values too: the same in the reference and in a run.
+// Loops and branches depend on fake values, too: the same ones in the reference and in a run.
 inline bool fake_again(uint8_t predicate, int trips) { return trips < 3 && (predicate & 7) != 0; }
 inline size_t fake_branch(uint8_t selector, size_t branches) { return selector % branches; }
 
-// A box put into an array, as a dynamic-update-slice does it; starts are u8.
+// Writes the update slice into the array as a dynamic-update-slice does; starts are u8.
 inline void fake_update(const tensor::Shape& all, const tensor::Shape& box, uint8_t* array,
                         const uint8_t* update, const std::vector<const uint8_t*>& starts) {
   const std::vector<int64_t> extents = box.extents();
@@ -114,7 +114,7 @@ inline void fake_update(const tensor::Shape& all, const tensor::Shape& box, uint
   }
 }
 
-// Pieces one behind the other along a dimension.
+// Concatenates the pieces along a dimension.
 inline void fake_concatenate(const tensor::Shape& all, int64_t dimension,
                              const std::vector<Bytes>& pieces, uint8_t* to) {
   int64_t rows = 1;
@@ -127,7 +127,7 @@ inline void fake_concatenate(const tensor::Shape& all, int64_t dimension,
     }
 }
 
-// Values of all outputs, by the instructions one after the other.
+// Computes all outputs, one instruction after another.
 class Reference {
  public:
   using Values = std::vector<Bytes>;  // by leaf
@@ -229,8 +229,8 @@ class Reference {
   const Kernels& kernels_;
 };
 
-// Runs a program. Inputs that an output aliases are donated. Host calls do the fake work of the
-// operator that their text has as its root, or of the kernel that they stand for.
+// Runs a program. Inputs that an output aliases are donated. A host call does the fake work of the
+// root operator in its text, or of the kernel that it replaces.
 inline std::vector<Bytes> fake_run(const program::Program& p, std::vector<Bytes> inputs,
                                    const Kernels& kernels = {}) {
   std::unordered_map<std::string, const KernelUse*> kernel_of;
@@ -239,7 +239,7 @@ inline std::vector<Bytes> fake_run(const program::Program& p, std::vector<Bytes>
   for (const program::Buffer& b : p.buffers)
     if (b.kind == program::BufferKind::temporary)
       once_arena_bytes = std::max(once_arena_bytes, b.offset_bytes + b.bytes);
-  // Of the device, and of the host.
+  // Of the device, then of the host.
   const Bytes once_arena_of(static_cast<size_t>(once_arena_bytes), 0xab);
   Bytes once_arena[2] = {once_arena_of, once_arena_of};
   Bytes arena[2] = {Bytes(static_cast<size_t>(p.memory.plan_bytes), 0xab),

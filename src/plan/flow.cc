@@ -38,14 +38,14 @@ bool moves_nothing(const Instr& instr) {
     case Opcode::reshape:
       return is_row_major(instr.shape()) && is_row_major(instr.operand(0)->shape());
     case Opcode::copy:
-      // Values never change, so a copy is its operand; where memory must differ, outputs.cc copies.
+      // Values are immutable, so a copy is a view of its operand; outputs.cc copies where it must.
       return instr.shape().is_tuple() || same_layout(instr.shape(), instr.operand(0)->shape());
     default:
       return false;
   }
 }
 
-// The bytes of a constant as they lie in memory: row-major unless its shape has a layout.
+// The bytes of a constant in its memory layout: row-major unless its shape has a layout.
 Literal laid_out(const Literal& value, const Shape& shape) {
   if (is_row_major(shape)) return value;
   const tensor::Layout& layout = *shape.layout();
@@ -116,7 +116,7 @@ class FlowMaker {
     return {};
   }
 
-  // What the root, effects and control edges need: the same as Computation::remove_dead keeps.
+  // Instructions that the root, effects and control edges need, as in Computation::remove_dead.
   static void mark_live(const hlo::Computation& computation, Frame& f) {
     const std::vector<Instr*>& instrs = computation.instrs();
     f.live.insert(computation.root());
@@ -204,7 +204,7 @@ class FlowMaker {
     return {add_storage({name, StorageKind::nothing}, RegionId(0)), shape};
   }
 
-  // With the shapes of `instr`'s own leaves.
+  // The leaves with the shapes of `instr`'s leaves.
   static std::vector<Leaf> shaped(std::vector<Leaf> leaves, const Instr& instr) {
     std::vector<const Shape*> shapes;
     append_leaves(instr.shape(), shapes);
@@ -214,7 +214,7 @@ class FlowMaker {
     return leaves;
   }
 
-  // A box put into an array where it lies: neither needs a kernel.
+  // An in-place update needs no kernel: neither the update nor the array has a layout.
   static bool is_update(const Instr& instr) {
     return instr.is(Opcode::dynamic_update_slice) && is_row_major(instr.shape()) &&
            instr.shape().is_static() && is_row_major(instr.operand(0)->shape()) &&
@@ -265,7 +265,7 @@ class FlowMaker {
     add_node(std::move(node), instr, f);
   }
 
-  // Effects keep their order.
+  // Nodes with effects keep their order.
   NodeId add_node(Node node, const Instr& instr, Frame& f) {
     const bool effect = hlo::has_effect(instr);
     if (effect && f.last_effect.valid()) node.after.push_back(f.last_effect);
@@ -303,7 +303,7 @@ class FlowMaker {
                        [&](NodeId id) { return flow_.node(id).once; });
   }
 
-  // Out of the loops whose state it does not read.
+  // The region of a node: outside of all loops in which its operands are invariant.
   RegionId place_of(Node& node, bool stays, const Frame& f) const {
     if (f.region.index() == 0) return f.region;
     const bool moves = !stays && node.after.empty() && is_pure(node);
@@ -396,7 +396,7 @@ class FlowMaker {
     }
     std::vector<Leaf> leaves = made[0];
     for (size_t i = 0; i < leaves.size(); ++i) {
-      // What every branch hands on is itself.
+      // A value that every branch returns unchanged needs no result.
       const bool same = std::all_of(made.begin(), made.end(), [&](const auto& branch) {
         return branch[i].storage == leaves[i].storage;
       });
@@ -418,8 +418,9 @@ class FlowMaker {
     return {};
   }
 
-  // Control edges go through instructions that are no nodes. `passed` has, for those, the nodes
-  // that must run before whoever uses them; `ended`, the nodes that have run where it has.
+  // Control edges may pass through instructions without a node. For these, `passed` has the nodes
+  // that must run before any user of the instruction; `ended` has, for any instruction, the nodes
+  // that must have run for a control edge from it.
   static std::vector<NodeId> control_of(const Instr& instr, const Frame& f) {
     std::vector<NodeId> nodes;
     auto append = [&](const auto& table, const Instr* key) {
@@ -442,7 +443,7 @@ class FlowMaker {
         for (const Leaf& leaf : f.leaves.at(operand))
           if (NodeId producer = flow_.storage(leaf.storage).producer; producer.valid())
             made.push_back(producer);
-      // The value of these two does not lead to all that must run before it is there.
+      // The value of these two does not depend on everything that must run before it.
       if (instr.is(Opcode::after_all) || instr.is(Opcode::add_dependency))
         passed.insert(passed.end(), made.begin(), made.end());
     }

@@ -1,4 +1,4 @@
-// Adding to a flow, and its regions.
+// Adds nodes and storages to a flow; queries on its regions.
 #include <algorithm>
 
 #include "plan/flow.h"
@@ -37,7 +37,7 @@ NodeId Flow::add_node(Node node) {
     if (producer.valid()) node.after.push_back(producer);
   };
   for (const Leaf& leaf : node.operands) read(leaf);
-  // What its regions read: regions inside have higher numbers, and their nodes lower ones.
+  // The reads of its regions: regions inside have higher numbers, and their nodes lower ones.
   for (RegionId own : node.regions) region(own).owner = id;
   if (!node.regions.empty()) {
     for (size_t r = node.regions[0].index(); r < regions.size(); ++r)

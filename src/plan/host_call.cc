@@ -14,7 +14,7 @@ using hlo::Instr;
 using hlo::Opcode;
 using tensor::Shape;
 
-// A value of `shape`: parameters at its leaves, tuples above.
+// A value of `shape`, built from one parameter per leaf.
 Instr* add_operand(hlo::Computation& entry, const Shape& shape, int64_t& next_parameter) {
   if (!shape.is_tuple()) {
     hlo::ParameterAttrs attrs;
@@ -31,7 +31,7 @@ Instr* add_operand(hlo::Computation& entry, const Shape& shape, int64_t& next_pa
 
 std::string host_module_text(const Instr& instr) {
   hlo::Module module(instr.name());
-  // Callees first, as a text reads best; one copy each, however often it is called.
+  // Callees come first in the text; each is copied once, however often it is called.
   std::unordered_map<const hlo::Computation*, hlo::Computation*> copies;
   std::vector<hlo::Computation*> called;
   for (const hlo::Computation* computation : instr.called()) {
@@ -50,7 +50,7 @@ std::string host_module_text(const Instr& instr) {
   entry->set_root(root);
   hlo::PrintOptions options;
   options.max_nodes = 0;
-  options.annotations = instr.is(hlo::Opcode::custom_call);  // whose function is told of its own
+  options.annotations = instr.is(hlo::Opcode::custom_call);  // its function may read them
   hlo::copy_configuration(instr, *root);
   return hlo::to_string(module, options);
 }
@@ -72,7 +72,7 @@ std::string packed_module_text(const Node& node) {
     values[leaf.storage] = entry->add(Opcode::parameter, leaf.shape.without_layout(), {}, attrs, {},
                                       "arg" + std::to_string(attrs.number));
   }
-  // A leaf of a value, in the leaf's shape.
+  // The value of a leaf, reshaped to the leaf's shape.
   auto value_of = [&](const Leaf& leaf) {
     const Shape shape = leaf.shape.without_layout();
     Instr* value = values.at(leaf.storage);

@@ -18,12 +18,12 @@ using hlo::Opcode;
 using hlo::StageKind;
 
 constexpr size_t kMostWords = 4;
-// What a softmax and a normalisation are made of, and a GELU.
+// Operators that are part of a softmax or a normalisation, and of a GELU.
 const std::set<std::string, std::less<>> kOfRows = {
     "exp", "rsqrt", "sqrt", "reduce", "add", "divide", "subtract", "maximum", "multiply"};
 const std::set<std::string, std::less<>> kOfGelu = {"erf", "add", "multiply", "divide"};
 
-// What is named first. Views and copies of scalars are not named.
+// Order of naming. Views and copies of scalars are not named.
 enum class Rank : uint8_t { heavy, costly, cheap, move, none };
 
 Rank rank_of(const Instr& instr) {
@@ -69,7 +69,7 @@ class Words {
     }
   }
 
-  // Operators that are together one known function get its name, in the place of the first.
+  // Operators that form a known function are replaced by its name, at the first one's position.
   void name_functions() {
     if (has("exp") && has("reduce") && has("divide")) rename("reduce", "softmax", kOfRows);
     if (has("reduce") && (has("rsqrt") || has("sqrt"))) rename("reduce", "norm", kOfRows);
@@ -81,7 +81,7 @@ class Words {
     size_t count = 0;
     std::set<std::string> seen;
     for (const std::vector<std::string>& words : ranks_) {
-      if (&words == &ranks_.back() && count > 0) break;  // movement, where there is nothing else
+      if (&words == &ranks_.back() && count > 0) break;  // movement only if nothing else
       const std::string* last = nullptr;
       for (const std::string& word : words) {
         const bool heavy = &words == &ranks_.front();

@@ -1,4 +1,4 @@
-// A name for people beside the hash that names a kernel: "dot_gelu", "softmax_select.2".
+// A readable name in addition to a kernel's hash: "dot_gelu", "softmax_select.2".
 #pragma once
 
 #include <map>
@@ -8,9 +8,9 @@
 
 namespace heddle::plan {
 
-// Of the operators that cost most, in the order in which they are computed: contractions,
-// reductions, sorts, gathers first, then functions and divisions, then arithmetic, then movement;
-// at most four. A softmax, a normalisation and a GELU are one word each. Depends on the
+// Made of the most expensive operators (at most four), in the order in which they are computed:
+// contractions, reductions, sorts and gathers first, then functions and divisions, then arithmetic,
+// then movement. A softmax, a normalisation and a GELU are one word each. Depends on the
 // computation alone.
 std::string kernel_label(const hlo::Computation& fusion);
 

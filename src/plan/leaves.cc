@@ -1,4 +1,4 @@
-// Leaves of shapes, and where they go.
+// Leaves of shapes, and tracing them through a computation.
 #include <unordered_map>
 
 #include "plan/flow.h"
@@ -22,7 +22,7 @@ class Tracer {
     }
   }
 
-  // Of leaf `leaf` of `instr`; -1: it is made here.
+  // For leaf `leaf` of `instr`; -1: it is computed here.
   int64_t trace(const Instr* instr, int64_t leaf) {
     for (;;) {
       switch (instr->opcode()) {

@@ -60,7 +60,8 @@ class LifetimeFinder {
     }
   }
 
-  // At a step of `region`; what is made outside of loops around that is needed in every trip.
+  // A use at a step of `region`. If the value is made outside of a loop around the use, every trip
+  // needs it.
   void touch(StorageId id, int64_t step, RegionId region) {
     widen(id, step);
     for (const RegionId made = flow_.storage(id).region; region != made && region.valid();
@@ -88,7 +89,7 @@ class LifetimeFinder {
     moved.clear();
   }
 
-  // What must share memory lives as one; an output among it is the home of all.
+  // Storages that must share memory have one lifetime; if one is an output, it is the home of all.
   void share_where_must() {
     std::vector<StorageId> home(flow_.storages.size());
     std::vector<bool> shared(flow_.storages.size());
@@ -123,7 +124,7 @@ class LifetimeFinder {
     return id;
   }
 
-  // Results of a node that may overwrite an operand which dies there.
+  // Lets results of a node overwrite operands that die there.
   void share(const Node& node, int64_t step) {
     if (node.kind != NodeKind::work || node.use == nullptr) return;
     std::vector<StorageId> taken;
@@ -138,7 +139,7 @@ class LifetimeFinder {
           std::find(taken.begin(), taken.end(), from) != taken.end())
         continue;
       taken.push_back(from);
-      // The operand's memory serves both, unless the result's is not the arena's.
+      // Both use the operand's memory, unless the result's is not in the arena.
       const bool into_result = kinds_[to.index()] != BufferKind::temporary;
       const StorageId kept = into_result ? to : from, moved = into_result ? from : to;
       result_.home[moved.index()] = kept;
@@ -156,16 +157,15 @@ class LifetimeFinder {
     const Storage &source = flow_.storage(from), &target = flow_.storage(to);
     if (kinds_[from.index()] != BufferKind::temporary || home(to) != to) return false;
     if (source.alone || target.alone) return false;
-    // What comes from outside of a loop is needed in its next trip.
+    // A value from outside a loop is needed in the next trip.
     for (RegionId region = node.region; region != source.region && region.valid();
          region = flow_.region(region).parent)
       if (flow_.region(region).repeats) return false;
-    // Once results lie side by side for good: nothing else moves in.
+    // Results of the once section are stored side by side permanently: their memory is not shared.
     if (kinds_[to.index()] == BufferKind::once) return false;
     if (source.bytes != target.bytes || source.bytes == 0) return false;
     if (program::stored_bytes(node.operands[operand].shape) != source.bytes) return false;
-    // An output that is an input's memory is written when that input's readers have run, not
-    // before.
+    // An output in an input's memory is written only after that input's readers have run.
     if (target.overwrites_input) return false;
     if (result_.last[from.index()] != step || handed_on_[from.index()] >= step) return false;
     for (size_t o = 0; o < node.operands.size(); ++o)
@@ -183,7 +183,7 @@ class LifetimeFinder {
   const Sequence& sequence_;
   const Ordering& ordering_;
   Lifetimes result_;
-  std::vector<int64_t> handed_on_;  // by storage: the last step behind which a region hands it on
+  std::vector<int64_t> handed_on_;  // by storage: the last step after which a region returns it
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ class ModelNodes {
     for (const NamedView& view : flow_.views)
       for (StorageId storage : view.storages)
         if (NodeList* list = list_for(storage)) list->add(view.instr->nodes());
-    // What is done before the run is done for who reads it.
+    // Work of the once section is attributed to its reader.
     for (size_t n = 0; n < lists_.size(); ++n) {
       if (!flow_.nodes[n].once) continue;
       add_names(constants_[n], lists_[n]);
@@ -54,7 +54,7 @@ class ModelNodes {
     for (const Node& member : node.packed) add_own(member, list, constants);
     if (node.instr == nullptr) return;
     list.add(node.instr->nodes());
-    // What a loop's regions do is at their commands.
+    // The work of a loop's regions is listed at their own commands.
     if (!node.regions.empty()) return;
     for (const hlo::Computation* called : node.instr->called())
       add_inside(*called, list, constants);
@@ -73,9 +73,9 @@ class ModelNodes {
     }
   }
 
-  // Equal constants of many nodes are one, which has the names of all, and weights of many are
-  // prepared by one kernel: they say nothing of what a command does. Names that stand nowhere else
-  // are at the first that has them.
+  // Equal constants of many nodes are merged into one that has all their names, and one kernel
+  // prepares the weights of many nodes: such names do not describe a command. A name that is listed
+  // nowhere else goes to the first command that has it.
   void add_constants() {
     std::unordered_set<std::string_view> seen;
     for (size_t n = 0; n < lists_.size(); ++n)
@@ -88,7 +88,7 @@ class ModelNodes {
     }
   }
 
-  // Of what makes it in a run, else of the first that reads it.
+  // The list of the node that makes it in a run, else of the first reader.
   NodeList* list_for(StorageId storage) {
     const NodeId producer = flow_.storage(storage).producer;
     const NodeId reader = readers_[storage.index()];
@@ -107,8 +107,8 @@ class ModelNodes {
     for (std::string_view name : names) to.add_name(name);
   }
 
-  // A copy is part of what made the value; other commands without a name are of their readers, or
-  // of the loop they stand in.
+  // A copy gets the names of the value's producer; other commands without a name get those of their
+  // readers, or of the enclosing loop.
   void name_others() {
     for (size_t n = lists_.size(); n-- > 0;) {
       const Node& node = flow_.nodes[n];
@@ -127,9 +127,9 @@ class ModelNodes {
   }
 
   const Flow& flow_;
-  // By node; what is of constants alone, made in it or before the run.
+  // by node; constants_: names of constants, inside it or before the run
   std::vector<NodeList> lists_, constants_;
-  std::vector<NodeId> readers_;  // by storage: the first
+  std::vector<NodeId> readers_;  // by storage: the first reader
 };
 
 }  // namespace

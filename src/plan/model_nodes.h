@@ -1,4 +1,4 @@
-// The names of the model's own nodes that each command does.
+// The names of the model's nodes that each command computes.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace heddle::plan {
 
-// By node of the flow. A name stands at every command that has an instruction of it and at the
-// maker of what it is a view of; where it is of constants alone, in a kernel or before the run, and
-// at no other command, at the first that has or reads them. A list holds at most `most` names that
-// stand at a command before it: together they stay in proportion to the names and the commands.
+// By node of the flow. A name is listed at every command that has an instruction of it, and for a
+// view at the producer of the viewed value. A name of constants only (in a kernel or before the
+// run) that is listed nowhere else is at the first command that contains or reads them. A list
+// holds at most `most` names that an earlier command also lists, so that the total size stays
+// proportional to the numbers of names and commands.
 std::vector<std::vector<std::string>> model_nodes(const Flow& flow, size_t most = 64);
 
 }  // namespace heddle::plan

@@ -1,4 +1,4 @@
-// Which of the model's nodes a command does.
+// The model nodes listed at each command.
 #include "plan/model_nodes.h"
 
 #include <gmock/gmock.h>
@@ -67,8 +67,8 @@ ENTRY e {
   EXPECT_THAT(program::to_string(p.program), HasSubstr("layer/Mul, layer/Scale, layer/Add"));
 }
 
-// Equal constants become one, with the names of all nodes that have it: a kernel that reads it does
-// not do their work.
+// Equal constants are merged into one that has the names of all their nodes; a kernel that reads it
+// does not get these names.
 TEST(ModelNodes, SharedConstantsNameNoOthers) {
   const Planned p(R"(
 f { p = f32[16] parameter(0) c = f32[] constant(2), metadata={op_name="a;b;half"}
@@ -104,12 +104,12 @@ ENTRY e { x = f32[16] parameter(0) z = s32[] constant(0) t = (s32[], f32[16]) tu
   for (const program::Region& region : p.program.regions)
     for (const program::CommandInfo& one : region.info) {
       found = found || one.nodes == std::vector<std::string>{"body/Neg"};
-      EXPECT_FALSE(one.nodes.empty()) << one.name;  // what has none is of the loop
+      EXPECT_FALSE(one.nodes.empty()) << one.name;  // commands without names get the loop's
     }
   EXPECT_TRUE(found) << program::to_string(p.program);
 }
 
-// A list that many commands share is written out once, and then as far as it is short.
+// A list shared by many commands is stored once in full, and elsewhere only while it is short.
 TEST(ModelNodes, SharedListsStayShort) {
   hlo::NodeNames many;
   for (int i = 0; i < 500; ++i) many.add(hlo::NodeNames("n" + std::to_string(i)));

@@ -25,7 +25,7 @@ std::vector<int> waits(const TaskGraph& graph) {
   return count;
 }
 
-// Takes ready tasks from `queue` until there are none.
+// Takes ready tasks from `queue` until none are left.
 template <typename Queue, typename Push, typename Pop>
 std::vector<int> drain(const TaskGraph& graph, Queue& queue, Push push, Pop pop) {
   const std::vector<std::vector<int>> next = successors(graph);
@@ -42,7 +42,7 @@ std::vector<int> drain(const TaskGraph& graph, Queue& queue, Push push, Pop pop)
   return order;
 }
 
-// What is read of each value, to come.
+// Number of readers of each value.
 std::vector<int> reader_counts(const TaskGraph& graph) {
   std::vector<int> readers(graph.values.size());
   for (const Task& task : graph.tasks)
@@ -56,7 +56,7 @@ int64_t made_bytes(const TaskGraph& graph, const Task& task) {
   return bytes;
 }
 
-// What a task needs while it runs, beside what lives; `readers` to come of each value.
+// Bytes that a task needs while it runs, in addition to live values; `readers` left of each value.
 int64_t running_bytes(const TaskGraph& graph, const Task& task, const std::vector<int>& readers) {
   int64_t bytes = made_bytes(graph, task) + task.workspace_bytes;
   for (int value : task.overwrites)
@@ -88,7 +88,8 @@ std::vector<int> bfs_order(const TaskGraph& graph) {
       });
 }
 
-// Post-order over what must come before, the largest made first, from the tasks nobody waits for.
+// Post-order over predecessors, those with the largest results first, from the tasks without
+// successors.
 std::vector<int> dfs_order(const TaskGraph& graph) {
   const size_t count = graph.tasks.size();
   std::vector<std::vector<int>> before(count);
@@ -129,8 +130,9 @@ std::vector<int> dfs_order(const TaskGraph& graph) {
   return order;
 }
 
-// The ready task after which least is live; of equals the one that needs least while it runs, then
-// the first. Scores change only where a value has one reader left, so only those are renewed.
+// Picks the ready task that leaves the least memory live; of equals the one that needs the least
+// while it runs, then the first. Scores change only where a value has one reader left, so only
+// those are updated.
 std::vector<int> list_order(const TaskGraph& graph) {
   const size_t count = graph.tasks.size();
   std::vector<int> readers = reader_counts(graph), waiting = waits(graph), order;

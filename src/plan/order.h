@@ -1,5 +1,5 @@
-// Orders of tasks. A task makes values and reads values; it runs while its inputs are still there,
-// and afterwards values without readers to come are freed; kept values are never freed.
+// Orders of tasks. A task makes and reads values; its inputs are alive while it runs, and
+// afterwards values without remaining readers are freed; kept values are never freed.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,30 @@ struct TaskGraph {
   struct Task {
     std::vector<int> after;         // tasks that run before it
     std::vector<int> makes, reads;  // values; each value once
-    std::vector<int> overwrites;    // reads whose memory a made value takes where they die here
+    std::vector<int> overwrites;    // values read whose memory a result takes if they die here
     int64_t workspace_bytes = 0;
   };
   struct Value {
     int64_t bytes = 0;
     bool kept = false;
   };
-  std::vector<Task> tasks;  // the given order, but for `after` edges that point forward
+  std::vector<Task> tasks;  // in the given order, but `after` edges may point forward
   std::vector<Value> values;
 };
 
-// Each is a permutation of the tasks that honours `after`, the same for the same graph. The graph
-// has no cycle.
+// Each returns a permutation of the tasks that honours `after` and depends on the graph alone. The
+// graph must have no cycle.
 std::vector<int> as_is_order(const TaskGraph& graph);  // the given order, repaired where it must
 std::vector<int> bfs_order(const TaskGraph& graph);    // by distance from the inputs
-std::vector<int> dfs_order(const TaskGraph& graph);    // each result's cone at a time, large first
-std::vector<int> list_order(const TaskGraph& graph);   // least growth of memory next
-// Least peak, by beam search over the sets of tasks that can have run. `work`: ready tasks looked
-// at.
+std::vector<int> dfs_order(const TaskGraph& graph);    // one result's cone at a time, large first
+std::vector<int> list_order(const TaskGraph& graph);   // greedy: least growth of memory next
+// Least peak, by beam search over the sets of tasks that may have run. `work`: bound on the ready
+// tasks examined.
 inline constexpr int64_t kBeamWork = 4'000'000;
 inline constexpr int64_t kBeamWorkUnderLimit = 64'000'000;
 std::vector<int> beam_order(const TaskGraph& graph, int64_t work = kBeamWork);
 
-// Most bytes live at one task.
+// The largest number of bytes alive while a task runs.
 int64_t peak_bytes(const TaskGraph& graph, const std::vector<int>& order);
 
 }  // namespace heddle::plan

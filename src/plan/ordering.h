@@ -1,8 +1,8 @@
-// Which commands of a list are sure to have run when another one begins.
+// Which commands of a list are certain to have run when another one begins.
 //
-// Sequential: all in front of it. Predecessor: those from which given edges lead to it, whatever
-// else runs beside. Over the edges of data and control alone that is the dependency ordering, which
-// holds for any streams; with the order inside each stream added it holds for these streams.
+// Sequential: all earlier ones. Predecessor: those from which given edges lead to it, whatever runs
+// concurrently. With edges of data and control alone the ordering holds for any streams; with the
+// order inside each stream added it holds for these streams.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace heddle::plan {
 class Ordering {
  public:
   static Ordering sequential() { return {}; }
-  // before[i]: what command i waits for, all lower than i.
+  // before[i]: the commands that i waits for, all lower than i.
   static Ordering predecessor(const std::vector<std::vector<size_t>>& before);
 
   bool is_sequential() const { return clock_.empty(); }
   bool runs_before(size_t first, size_t second) const;
 
  private:
-  // Vector clocks: the commands in chains, and by command how far each chain has run when it ends.
+  // Vector clocks: commands form chains; by command, how far each chain has run when it ends.
   std::vector<size_t> chain_, place_;  // by command; places from 1 on
   std::vector<std::vector<size_t>> clock_;
 };

@@ -1,6 +1,6 @@
-// Correct first: an aliased output is made in memory of its own and copied over the input at the
-// end, when every reader of the input has run. Where its producer may write it directly (no reader
-// of the input comes later by the dependencies), that copy is not made.
+// Correct first: an aliased output gets memory of its own and is copied over the input at the end,
+// when every reader of the input has run. If its producer may write it directly (by the
+// dependencies no reader of the input must run later), that copy is omitted.
 #include "plan/outputs.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class OutputPlacer {
     return {};
   }
 
-  // An input that is about to be overwritten: whoever hands it on must read it before.
+  // Whether it is an input that an output overwrites: a copy of it must be read before that.
   bool is_overwritten(const Leaf& leaf) const {
     const Storage& storage = flow_.storage(leaf.storage);
     return storage.kind == StorageKind::input && overwritten_[storage.number];
@@ -61,12 +61,13 @@ class OutputPlacer {
   }
 
   Leaf add_copy(const Leaf& from, const std::string& name) {
-    const bool host = flow_.own_memory;  // where outputs are the caller's
+    const bool host = flow_.own_memory;  // outputs are the caller's host memory
     return flow_.add_copy(from, name, RegionId(0),
                           host ? program::Space::host : program::Space::device);
   }
 
-  // An output that is another overwritten input (a swap, for one) goes through a temporary.
+  // An output that is another overwritten input (for example in a swap) is saved in a temporary
+  // first.
   void save_from_overwriting(size_t i) {
     Leaf& leaf = flow_.outputs()[i];
     if (is_overwritten(leaf) && !is_input(leaf, outputs_[i].alias))
@@ -86,14 +87,14 @@ class OutputPlacer {
     for (const Leaf& leaf : flow_.node(id).operands) add_reader(leaf.storage, id);
   }
 
-  // In the entry: what a region reads, the node that runs it reads.
+  // Lifted to the entry: reads of a region count as reads of the node that executes it.
   void add_reader(StorageId storage, NodeId id) {
     const NodeId reader = flow_.lift(id, RegionId(0));
     std::vector<NodeId>& list = readers_[storage.index()];
     if (list.empty() || list.back() != reader) list.push_back(reader);
   }
 
-  // A run's result on whose memory no other output lies: it can be the output's memory.
+  // Whether the leaf is a result of the run and no other output uses its memory.
   bool can_be_output(const Leaf& leaf) const {
     const Storage& storage = flow_.storage(leaf.storage);
     if (storage.kind != StorageKind::work || !storage.producer.valid() ||
@@ -114,7 +115,7 @@ class OutputPlacer {
   void place_aliased(size_t i) {
     Leaf leaf = flow_.outputs()[i];
     const int64_t input = outputs_[i].alias;
-    if (is_input(leaf, input)) {  // it is there already
+    if (is_input(leaf, input)) {  // the input already holds it
       take(i, flow_.add_storage({flow_.storage(leaf.storage).name + ".out", StorageKind::work,
                                  flow_.storage(leaf.storage).bytes}));
       return;
@@ -133,8 +134,8 @@ class OutputPlacer {
         after.push_back(reader);
   }
 
-  // Whether the producer of `result` may write it over the input: it reads the input only where it
-  // may overwrite it, and no reader depends on the producer.
+  // Whether the producer of `result` may write it over the input: it reads the input only as an
+  // operand that it may overwrite, and no reader depends on the producer.
   bool may_write(StorageId result, StorageId input) const {
     const NodeId writer = flow_.storage(result).producer;
     const Node& node = flow_.node(writer);
@@ -166,7 +167,7 @@ class OutputPlacer {
     return -1;
   }
 
-  // Nodes that must run after `start`, by all edges so far.
+  // Nodes that must run after `start`, by all current edges.
   std::vector<bool> reached_from(NodeId start) const {
     std::vector<std::vector<NodeId>> next(flow_.nodes.size());
     for (size_t n = 0; n < flow_.nodes.size(); ++n)
@@ -185,7 +186,7 @@ class OutputPlacer {
     return reached;
   }
 
-  // Of the run, in the entry: those that no other waits for.
+  // Nodes of the run, in the entry, that no other node waits for.
   std::vector<NodeId> last_nodes() const {
     std::vector<bool> waited_for(flow_.nodes.size());
     for (const Node& node : flow_.nodes)
@@ -203,17 +204,18 @@ class OutputPlacer {
     const std::string name = flow_.storage(leaf.storage).name + ".out";
     if (program::stored_bytes(leaf.shape) == 0)
       return take(i, flow_.add_storage({name, StorageKind::work, 0}));
-    // Another output's memory, a once result, a constant or an input.
+    // The leaf is another output's memory, a once result, a constant or an input.
     std::vector<NodeId> ends;
     if (flow_.own_memory && !is_overwritten(leaf)) ends = last_nodes();
     const Leaf copy = add_copy(leaf, name);
     take(i, copy.storage);
-    // The host makes it when the device is done: between its commands it would interrupt them.
+    // The host copies it when the device has finished: between device commands it would interrupt
+    // them.
     std::vector<NodeId>& after = flow_.node(flow_.storage(copy.storage).producer).after;
     for (NodeId id : ends)
       if (std::find(after.begin(), after.end(), id) == after.end()) after.push_back(id);
     if (!is_overwritten(leaf)) return;
-    // Whoever overwrites the input waits for this copy.
+    // The node that overwrites the input must wait for this copy.
     const int64_t input = flow_.storage(leaf.storage).number;
     for (const Output& output : outputs_) {
       if (output.alias != input) continue;

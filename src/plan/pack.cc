@@ -22,7 +22,7 @@ class Packer {
   }
 
  private:
-  // Those that may be one call, each in an order that its edges allow.
+  // Groups of nodes that may become one call, each in an order that its edges allow.
   std::vector<std::vector<NodeId>> groups(RegionId region) const {
     std::vector<NodeId> nodes;
     std::vector<int> labels;
@@ -72,7 +72,7 @@ class Packer {
     return order;
   }
 
-  // Nobody looks at a value's bytes as at another type's.
+  // Whether no value is viewed as another type.
   bool one_type_each(const std::vector<NodeId>& members) const {
     std::map<StorageId, tensor::Type> types;
     for (NodeId id : members)
@@ -83,7 +83,7 @@ class Packer {
     return true;
   }
 
-  // In the place of the last of them.
+  // The packed node replaces the last member.
   void pack(const std::vector<NodeId>& members) {
     const NodeId id = members.back();
     Node made = flow_.node(id);

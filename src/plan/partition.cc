@@ -18,9 +18,9 @@ using hlo::Opcode;
 using program::Space;
 using Unit = CutProblem::Unit;
 
-// Arithmetic this small may be the host's.
+// Values up to this size may be computed on the host.
 constexpr int64_t kSmallBytes = 64;
-// What a loop does is thought to be done so often; deeper ones count no more than these.
+// Assumed trip count of a loop; deeper nests count no more than kMostLoops loops.
 constexpr int64_t kTrips = 16;
 constexpr int kMostLoops = 3;
 
@@ -31,7 +31,7 @@ bool is_small(const tensor::Shape& shape) {
          (tensor::is_integer(shape.type()) || shape.type() == tensor::Type::pred);
 }
 
-// All that it does is pure arithmetic of small integers, of which any order gives the same bits.
+// Whether it consists of pure arithmetic of small integers, which gives the same bits in any order.
 bool is_pure_arithmetic(const Instr& instr) {
   const Opcode opcode = instr.opcode();
   if (opcode == Opcode::tuple || opcode == Opcode::get_tuple_element) return true;
@@ -47,7 +47,7 @@ bool is_pure_arithmetic(const Instr& instr) {
   return true;
 }
 
-// The capability query: where a node can run.
+// The capability query: the sides where a node can run.
 Unit where(const Node& node) {
   if (node.kind != NodeKind::work) return Unit::free;
   if (node.use == nullptr) return hlo::library_call(*node.instr) ? Unit::device : Unit::host;
@@ -63,7 +63,7 @@ class Partitioner {
   }
 
   void run() {
-    problem_.units.push_back(Unit::host);  // unit 0: the caller, and what decides
+    problem_.units.push_back(Unit::host);  // unit 0: the caller, predicates, selectors and starts
     for (const Node& node : flow_.nodes) add_units(node);
     find_shapes();
     const size_t count = flow_.nodes.size();
@@ -76,13 +76,13 @@ class Partitioner {
   }
 
  private:
-  // A value as it is read within a region: a loop's state is another one in its condition, in its
-  // body and behind it.
+  // A value as read within a region: a loop's state is a different value in its condition, in its
+  // body and after the loop.
   using Key = std::pair<StorageId, RegionId>;
   struct Read {
     int unit;
-    NodeId node;      // whose operand, or
-    RegionId region;  // of which region the result, number
+    NodeId node;      // whose operand it is, or
+    RegionId region;  // the region whose result `number` it is
     size_t number;
   };
   struct Value {
@@ -90,7 +90,7 @@ class Partitioner {
     std::vector<Read> reads;
   };
 
-  // One for a node; for loops and branches one a result.
+  // One unit per node; for loops and branches one per result.
   void add_units(const Node& node) {
     unit_of_.push_back(static_cast<int>(problem_.units.size()));
     const size_t count = node.regions.empty() ? 1 : node.results.size();
@@ -100,7 +100,7 @@ class Partitioner {
           unit_of_.back() + static_cast<int>(node.regions.empty() ? 0 : i);
   }
 
-  // As they were made: views may have other shapes.
+  // Shapes at the producer: views may have other shapes.
   void find_shapes() {
     for (const Leaf& leaf : flow_.inputs) shape_of_.emplace(leaf.storage, leaf.shape);
     for (const Node& node : flow_.nodes)
@@ -148,7 +148,7 @@ class Partitioner {
     value.reads.push_back(read);
   }
 
-  // Where a value that is read in `region` would be copied.
+  // The region in which a value read in `region` would be copied.
   RegionId scope(const Storage& storage, RegionId region) const {
     if (storage.kind == StorageKind::input) return RegionId(0);
     if (storage.state_of.valid()) {
@@ -168,7 +168,7 @@ class Partitioner {
     return {times * price_of(storage.bytes), times * storage.bytes};
   }
 
-  // Of one copy, in whole nanoseconds; bounded, so that sums of them are numbers.
+  // Price of one copy, in whole nanoseconds; bounded, so that sums do not overflow.
   int64_t price_of(int64_t bytes) const {
     constexpr double kMostNs = 1e12;
     if (!target_.has_link()) return 1;
@@ -225,7 +225,7 @@ class Partitioner {
   Flow& flow_;
   const target::Target& target_;
   CutProblem problem_;
-  std::vector<int> unit_of_;  // by node: its first
+  std::vector<int> unit_of_;  // by node: its first unit
   std::map<StorageId, int> unit_of_storage_;
   std::map<StorageId, tensor::Shape> shape_of_;
   std::map<Key, Value> values_;

@@ -1,4 +1,4 @@
-// Which side nodes are on, and that values cross as seldom as they can.
+// Tests the side that nodes are on, and that the fewest values cross.
 #include "plan/partition.h"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ ENTRY main {
   a = f32[100] add(s, b)
   ROOT r = f32[100] fusion(a, b), kind=kLoop, calls=two
 })");
-  // The broadcast is made once, on the host, and brought over then.
+  // The broadcast is computed on the host and copied once.
   const program::Crossings crossings = program::count_crossings(p);
   EXPECT_EQ(crossings.to_device, 1) << program::to_string(p);
   EXPECT_EQ(crossings.to_host, 1);
@@ -99,7 +99,8 @@ ENTRY main {
   EXPECT_GT(p.once_bytes, 0);
 }
 
-// A counter and what is decided by it stay on the host; the large state on the device.
+// A counter and the predicate that depends on it stay on the host; the large state is on the
+// device.
 TEST(partition, CountersOfLoopsStayOnTheHost) {
   const Program p = planned(std::string("HloModule m\n") + kFused + R"(
 less { p = s32[] parameter(0) c = s32[] constant(5) ROOT n = pred[] compare(p, c), direction=LT }
@@ -129,8 +130,8 @@ ENTRY main {
   EXPECT_EQ(crossings.host_calls, 2);
 }
 
-// The pieces a, b, c are the host's, the large k is the device's. The fewest copies bring k to the
-// host and the whole back; by the link's times three small copies are cheaper.
+// The pieces a, b, c are on the host, the large k is on the device. The fewest copies bring k to
+// the host and the result back; by the link's times three small copies are cheaper.
 TEST(partition, TheLinkPricesWhatCrosses) {
   const std::string text = R"(HloModule m
 big { p = f32[4000000] parameter(0) ROOT n = f32[4000000] negate(p) }
@@ -159,8 +160,8 @@ ENTRY main {
   EXPECT_EQ(slow.to_device + slow.to_host, 4);
 }
 
-// Small integer operators side by side and one behind the other; a device value between two others
-// keeps these apart.
+// Small integer operators, independent and in sequence; a device value between two others keeps
+// these in separate calls.
 TEST(partition, ShapeArithmeticIsPacked) {
   const Program p = planned(std::string("HloModule m\n") + kFused + R"(
 ENTRY main {
@@ -202,8 +203,8 @@ TEST(partition, SharedMemoryHasNoSpaces) {
   for (const program::Buffer& buffer : p.buffers) EXPECT_EQ(buffer.space, program::Space::device);
 }
 
-// Straight modules of a few operators: as many copies as the best of all labellings, counted here
-// on the graph of the module.
+// Straight-line modules of a few operators: the number of copies is that of the best labelling,
+// found by enumeration on the module's graph.
 class SmallModule {
  public:
   explicit SmallModule(uint64_t seed) : random_(seed) {
@@ -291,7 +292,8 @@ TEST(partition, AsFewCopiesAsTheBestOfAllLabellings) {
   EXPECT_GT(host_kernels, 100);
 }
 
-// The parts of every region of random flows: each node in one, like nodes together, no cycle.
+// The parts of every region of random flows: each node is in one part, parts have one label, the
+// graph has no cycle.
 TEST(partition, PartsHaveNoCycle) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SmallModule m(seed);

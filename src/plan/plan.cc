@@ -32,7 +32,7 @@ using program::Port;
 using program::Program;
 using program::View;
 
-// "add, reduce, multiply": the operators of a fusion, each once, in order of first use.
+// "add, reduce, multiply": the operators of a fusion, without repeats, in order of first use.
 std::string operators_of(const Node& node) {
   if (node.kind == NodeKind::copy) return "copy";
   if (!node.packed.empty()) {
@@ -114,7 +114,8 @@ class Planner {
     add_commands(run_, std::ssize(once_.sequence.nodes), program_.commands, program_.command_info);
   }
 
-  // By what commands that share no memory, but in place, would wait for. One: it does not pay.
+  // Chooses streams by the dependences of commands whose memory is shared only in place. One
+  // stream: several do not pay off.
   void find_streams() {
     Planner draft = *this;
     draft.options_.most_streams = 0;
@@ -145,7 +146,7 @@ class Planner {
     place_blocks(flow_, options_, apart_, run_);
   }
 
-  // Of temporaries of the run. Of a pool at least what lives at once.
+  // Bytes for temporaries of the run; for a pool a lower bound, the bytes live at one time.
   int64_t needed_bytes() const {
     return options_.static_memory ? run_.device.offsets.height_bytes
                                   : lower_bound_bytes(run_.device.blocks);
@@ -191,7 +192,7 @@ class Planner {
     return BufferId(program_.buffers.size() - 1);
   }
 
-  // The caller's memory.
+  // Space of the caller's memory.
   program::Space ports_space() const {
     return flow_.own_memory ? program::Space::host : program::Space::device;
   }
@@ -265,7 +266,7 @@ class Planner {
     info.push_back({std::move(name), operators_of(node), nodes_[number]});
   }
 
-  // Each value has a buffer; those that share memory lie on their home's bytes.
+  // Each value has a buffer; values that share memory get offsets inside their home's bytes.
   void add_temporaries(const Section& section, int64_t first_command) {
     const Lifetimes& lifetimes = section.lifetimes;
     std::vector<int64_t> offset_of(flow_.storages.size(), -1);
@@ -412,7 +413,7 @@ class Planner {
     return {buffer, 0, shape};
   }
 
-  // Constants and once results take their place when they are first used, tokens none.
+  // Adds a constant or once result at its first use; tokens have no bytes.
   BufferId add_fixed(StorageId id) {
     const Storage& storage = flow_.storage(id);
     const BufferKind kind = kinds_[id.index()];
@@ -439,13 +440,13 @@ class Planner {
   Flow flow_;
   std::vector<Output> outputs_;
   std::vector<BufferKind> kinds_;  // by storage
-  std::vector<int64_t> streams_;   // by node; empty: not known
-  bool apart_ = false;             // blocks share nothing
+  std::vector<int64_t> streams_;   // by node; empty: unknown
+  bool apart_ = false;             // blocks share no memory
   std::optional<Orders> orders_;
   Section once_, run_;
   Program program_;
   std::vector<BufferId> buffer_of_;              // by storage
-  std::vector<std::vector<std::string>> nodes_;  // the model's, by node of the flow
+  std::vector<std::vector<std::string>> nodes_;  // model nodes, by node of the flow
   KernelLabels labels_;
   std::map<std::string, program::KernelId> kernels_;
   int64_t constant_end_bytes_ = 0;

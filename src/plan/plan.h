@@ -1,8 +1,8 @@
-// plan: a fused module and its kernels become a program. Order, liveness, aliases, offsets.
+// plan: turns a fused module and its kernels into a program: order, liveness, aliases, offsets.
 //
-// The module's entry holds parameters, constants, fusions (each with a kernel), views without work
-// (bitcast, reshape of equal layout, get-tuple-element, tuple), copies, and instructions without a
-// kernel, which become host calls.
+// The module's entry contains parameters, constants, fusions (each with a kernel), views without
+// work (bitcast, reshape of equal layout, get-tuple-element, tuple), copies, and instructions
+// without a kernel, which become host calls.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@
 
 namespace heddle::plan {
 
-// `input_names`, `output_names`: one a leaf of the entry's parameters and of its root; where
-// missing, arg<n> and out<n> by CLI.md. Instructions of the entry whose operands are all constant
-// and that `once` lists go to the once section.
+// Names of the ports, one per leaf of the entry's parameters and of its root; missing ones are
+// arg<n> and out<n> (CLI.md). `input_aliases`: other accepted names of inputs. Work that depends on
+// constants only goes to the once section.
 struct Names {
   std::vector<std::string> inputs, input_aliases, outputs;
 };

@@ -71,7 +71,7 @@ class RandomModule {
     }
   }
 
-  // Arrays are collected; of tuples their elements.
+  // Collects arrays; for a tuple its elements.
   void push(Instr* instr) {
     if (!instr->shape().is_tuple()) return arrays_.push_back(instr);
     for (size_t i = 0; i < instr->shape().elements().size(); ++i) {
@@ -81,7 +81,7 @@ class RandomModule {
     }
   }
 
-  // Mostly a recent one, so that values die.
+  // Mostly a recent one, so that earlier values die.
   Instr* any() {
     const int count = static_cast<int>(arrays_.size());
     return arrays_[static_cast<size_t>(pick(3) == 0 ? pick(count)
@@ -128,7 +128,7 @@ class RandomModule {
     push(fusion);
   }
 
-  // One result is an operand, changed in part.
+  // One result is an operand with a part changed.
   void put_box(const std::vector<Instr*>& operands, const std::vector<Shape>& shapes,
                KernelUse& use) {
     const size_t r = static_cast<size_t>(pick(static_cast<int>(shapes.size())));
@@ -158,7 +158,7 @@ class RandomModule {
     }
   }
 
-  // Outputs become donated inputs where the sizes agree.
+  // Makes outputs alias inputs of equal size.
   void add_aliases() {
     std::vector<bool> taken(entry_->parameters().size());
     const auto& outputs = entry_->root()->shape().elements();
@@ -211,7 +211,7 @@ void check(RandomModule& m, const Options& options, Totals& totals) {
         const program::Buffer& from = program->buffers[launch->arguments[i].buffer.index()];
         const program::BufferId input = launch->arguments[i].buffer;
         const program::Buffer& to = program->buffers[launch->arguments[o].buffer.index()];
-        // Boxes must share.
+        // in-place updates must share
         totals.in_place += boxes == 0 && from.kind == to.kind &&
                            from.kind == program::BufferKind::temporary &&
                            from.offset_bytes == to.offset_bytes;
@@ -244,7 +244,7 @@ TEST(plan, RandomModulesOnPoisonedMemory) {
     if (HasFatalFailure()) FAIL() << "own memory, seed " << seed;
   }
   const Totals& cheapest = by_order[static_cast<int>(Order::cheapest)];
-  // The tests reach what they are about.
+  // The tests cover the cases that they are meant for.
   EXPECT_GT(cheapest.in_place, 100);
   EXPECT_GT(cheapest.into_output, 50);
   EXPECT_GT(cheapest.aliased_direct, 5);
@@ -260,8 +260,8 @@ TEST(plan, RandomModulesOnPoisonedMemory) {
             1.01 * static_cast<double>(cheapest.lower_bound_bytes));
 }
 
-// What every run of the commands must keep to, whatever streams they are on: a value is made before
-// it is read, memory of the caller is written in turn, and some commands stand alone.
+// Constraints on every run of the commands, on any streams: a value is computed before it is read,
+// the caller's memory is written in order, and some commands run alone.
 std::vector<std::vector<size_t>> dependences(const program::Program& p) {
   struct Use {
     program::View view;
@@ -279,7 +279,7 @@ std::vector<std::vector<size_t>> dependences(const program::Program& p) {
     program::for_each_view(command, [&](const program::View& view, program::Use use) {
       uses[i].push_back({view, use != program::Use::read});
     });
-    // What a launch changes in part it writes.
+    // A partial result counts as written.
     if (const auto* launch = std::get_if<program::Launch>(&command))
       for (size_t o = 0; o < launch->in_part.size(); ++o)
         if (launch->in_part[o] != 0)
@@ -300,7 +300,7 @@ std::vector<std::vector<size_t>> dependences(const program::Program& p) {
   return before;
 }
 
-// Calls `visit` with orders that keep to `before`: all of them where they are few.
+// Calls `visit` with orders that satisfy `before`: with all of them if there are few.
 void for_each_order(const std::vector<std::vector<size_t>>& before, std::mt19937_64& random,
                     const std::function<void(const std::vector<size_t>&)>& visit) {
   constexpr int kMost = 150;
@@ -338,7 +338,8 @@ program::Program reordered(const program::Program& p, const std::vector<size_t>&
   return made;
 }
 
-// Orders that some streams could run the commands in: of those that the plan is for, all are right.
+// Orders in which streams could run the commands: all that the plan is made for give correct
+// results.
 TEST(plan, MemoryIsRightForEveryOrderThatItIsPlannedFor) {
   std::mt19937_64 random(1);
   int64_t orders = 0, wrong_in_sequence = 0, several = 0;
@@ -364,7 +365,7 @@ TEST(plan, MemoryIsRightForEveryOrderThatItIsPlannedFor) {
     for_each_order(dependences(sequence), random, [&](const std::vector<size_t>& order) {
       wrong_in_sequence += fake_run(reordered(sequence, order), m.inputs) != want;
     });
-    // As the executor runs them: each stream in its order, and what it waits for.
+    // As in the executor: each stream in order, after the events that it waits for.
     program::StreamOptions wanted;
     wanted.most_streams = 3;
     const program::StreamPlan found = program::plan_streams(
@@ -380,7 +381,7 @@ TEST(plan, MemoryIsRightForEveryOrderThatItIsPlannedFor) {
     });
     if (HasFatalFailure()) FAIL();
   }
-  // The test reaches what it is about.
+  // The test covers the cases that it is meant for.
   EXPECT_GT(orders, 2000);
   EXPECT_GT(wrong_in_sequence, 100);
   EXPECT_GT(several, 10);

@@ -12,8 +12,8 @@ namespace {
 using program::BufferKind;
 using program::Program;
 
-// A module from text in which every fusion has a fake kernel (in place of operand 0 where its name
-// has "_e").
+// A module from text in which every fusion has a fake kernel (in place of operand 0 if its name
+// contains "_e").
 struct Planned {
   explicit Planned(const std::string& text, const Options& options = {}, const Names& names = {}) {
     auto parsed = hlo::parse_module(text);
@@ -76,7 +76,7 @@ ENTRY e { x = f32[16] parameter(0)  ROOT inc_d = f32[16] fusion(x), kind=kLoop, 
 }
 
 TEST(plan, ReadersRunBeforeTheirInputIsOverwritten) {
-  // `late` reads x and comes after `inc_e`, which overwrites x: it is moved before.
+  // `late` reads x and comes after `inc_e`, which overwrites x: it must run before that.
   const Planned p("HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }\n" + kFused + R"(
 ENTRY e {
   x = f32[16] parameter(0)
@@ -178,7 +178,7 @@ ENTRY e {
   p.expect_correct();
 }
 
-// Not by what runs last in a trip either: the next one reads it again.
+// Nor by the last command of a trip: the next trip reads it again.
 TEST(plan, WhatALoopReadsFromOutsideIsNotOverwritten) {
   const Planned p("HloModule m\n" + kFused + R"(
 f3 { p = f32[16] parameter(0)  z = s32[] constant(0)  ROOT c = pred[] compare(z, z), direction=EQ }
@@ -368,7 +368,7 @@ ENTRY e {
       << limited.error.message;
   options.memory_limit_bytes = 192;
   EXPECT_EQ(Planned("HloModule m\n" + kFused + entry, options).error.message, "");
-  options.static_memory = false;  // a pool needs what lives at once
+  options.static_memory = false;  // a pool needs the bytes live at one time
   EXPECT_EQ(Planned("HloModule m\n" + kFused + entry, options).error.message, "");
   options.memory_limit_bytes = 100;
   const Planned pooled("HloModule m\n" + kFused + entry, options);
@@ -378,8 +378,8 @@ ENTRY e {
   EXPECT_NE(unbounded.error.message.find("--dim"), std::string::npos);
 }
 
-// k1, k2 -> k3 and k4, k5 -> k6 as the module has them: four values live at once, in the cheapest
-// order three. A limit that the module's order does not meet asks for that one.
+// k1, k2 -> k3 and k4, k5 -> k6 in the module's order: four values live at the same time; in the
+// cheapest order three. That order is used if the module's exceeds the limit.
 TEST(plan, LimitAsksForTheCheapestOrder) {
   const std::string text = "HloModule m\n" + kFused + R"(
 ENTRY e {

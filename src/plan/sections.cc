@@ -15,7 +15,7 @@ Orders::Orders(const Flow& flow, const std::vector<BufferKind>& kinds, const Opt
   order_regions();
 }
 
-// What a node reads, with all that its regions read.
+// The reads of a node, including all reads in its regions.
 void Orders::add_reads(const Node& node, std::vector<StorageId>& reads) const {
   for (const Leaf& leaf : node.operands) reads.push_back(leaf.storage);
   for (RegionId region : node.regions) {
@@ -24,7 +24,7 @@ void Orders::add_reads(const Node& node, std::vector<StorageId>& reads) const {
   }
 }
 
-// Operands whose memory a result takes: in place where they die, or always.
+// Operands whose memory a result takes: in place if they die here, or because it must.
 void Orders::add_overwrites(const Node& node, const std::function<int(StorageId)>& value,
                             std::vector<int>& overwrites) const {
   for (size_t r = 0; r < node.results.size(); ++r) {
@@ -45,7 +45,7 @@ void Orders::add_overwrites(const Node& node, const std::function<int(StorageId)
   }
 }
 
-// Tasks are the nodes; values are numbered as they come up.
+// Tasks are the nodes; values are numbered in order of appearance.
 TaskGraph Orders::task_graph(const std::vector<NodeId>& nodes, RegionId region) const {
   TaskGraph graph;
   std::unordered_map<size_t, int> task_of, value_of;  // by node, by storage
@@ -103,7 +103,7 @@ std::vector<std::vector<int>> Orders::candidate_orders(const TaskGraph& graph) c
           beam_order(graph, work)};
 }
 
-// The nodes of every region in an order, by the peak inside it; those inside others first.
+// Orders the nodes of every region by its peak; inner regions first.
 void Orders::order_regions() {
   nodes_of_.resize(flow_.regions.size());
   region_peak_.resize(flow_.regions.size());
@@ -138,7 +138,7 @@ void Orders::append(NodeId id, Sequence& sequence) const {
   sequence.end[id.index()] = std::ssize(sequence.nodes) - 1;
 }
 
-// Candidate orders, by the peak they really give (in place and all); of equals the first.
+// Chooses among candidate orders by their real peak (with sharing in place); of equals the first.
 Section Orders::section(bool once) const {
   std::vector<NodeId> nodes;
   for (size_t n = 0; n < flow_.nodes.size(); ++n)
@@ -164,7 +164,7 @@ Section Orders::section(bool once) const {
   return best;
 }
 
-// The host does it, or decides about it.
+// Whether the host executes it or decides about it.
 bool Orders::stands_alone(const Node& node) const {
   if (node.kind != NodeKind::copy) return node.kind != NodeKind::work || node.use == nullptr;
   const Storage& from = flow_.storage(node.operands[0].storage);
@@ -172,12 +172,12 @@ bool Orders::stands_alone(const Node& node) const {
          (from.kind == StorageKind::constant || from.space == program::Space::host);
 }
 
-// By data and control, and by the streams where they are known. Commands that stand alone have all
-// others in front of them or behind them (program/streams.h).
+// By data and control, and by the streams if they are known. A command that runs alone is ordered
+// against all others (program/streams.h).
 Ordering Orders::ordering_of(const Sequence& sequence) const {
   std::vector<std::vector<size_t>> before;
   std::vector<int64_t> number(flow_.nodes.size(), -1), last_of_stream;
-  size_t alone = 0, behind = 0;  // the last one that stands alone; the first behind it
+  size_t alone = 0, behind = 0;  // the last command that runs alone; the first after it
   for (NodeId id : sequence.nodes) {
     const Node& node = flow_.node(id);
     if (node.region.index() != 0) continue;
@@ -202,7 +202,7 @@ Ordering Orders::ordering_of(const Sequence& sequence) const {
   return Ordering::predecessor(before);
 }
 
-// Whether all that touch the one are sure to have run before all that touch the other.
+// Whether all commands of `one` are certain to have run before any of `other`.
 static bool is_over(const std::vector<int64_t>& one, const std::vector<int64_t>& other,
                     const Ordering& ordering) {
   for (int64_t a : one)

@@ -1,5 +1,5 @@
-// The once section and the run: their nodes in order, with those of regions, and the blocks of
-// memory that they need.
+// The once section and the run: their nodes in order, including nodes of regions, and the memory
+// blocks that they need.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,9 @@ using arena::Offsets;
 
 // Temporaries of one space.
 struct Arena {
-  std::vector<StorageId> temporaries;  // homes in the arena, and their blocks
+  std::vector<StorageId> temporaries;  // homes in the arena; blocks[i] is temporaries[i]'s
   std::vector<Block> blocks;
-  Conflicts conflicts;  // of the blocks, where the order is not sequential
+  Conflicts conflicts;  // of the blocks, if the order is not sequential
   Offsets offsets;
 };
 
@@ -32,9 +32,9 @@ struct Arena {
 struct Section {
   Sequence sequence;
   Lifetimes lifetimes;
-  Ordering ordering;  // of its commands
+  Ordering ordering;  // of the section's commands
   Arena device, host;
-  std::vector<program::PoolBlock> pool_blocks;  // of the device, where memory is dynamic
+  std::vector<program::PoolBlock> pool_blocks;  // of the device, if memory is dynamic
 };
 
 inline int64_t align_up(int64_t bytes) {
@@ -44,8 +44,8 @@ inline int64_t align_up(int64_t bytes) {
 
 class Orders {
  public:
-  // All of them must outlive it. `kinds` by storage; `streams` by node, or empty: they say what is
-  // planned for where the options ask for several streams.
+  // The arguments must outlive it. `kinds` by storage; `streams` by node, or empty: the stream
+  // assignment that memory is planned for, if the options ask for several streams.
   Orders(const Flow& flow, const std::vector<program::BufferKind>& kinds, const Options& options,
          const std::vector<int64_t>& streams);
 
@@ -71,7 +71,7 @@ class Orders {
   const Options& options_;
   const std::vector<int64_t>& streams_;
   std::vector<std::vector<NodeId>> nodes_of_;  // by region
-  std::vector<int64_t> region_peak_;           // by region: bytes of its own values
+  std::vector<int64_t> region_peak_;           // by region: peak of the bytes of its own values
 };
 
 }  // namespace heddle::plan

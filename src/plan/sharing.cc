@@ -20,7 +20,7 @@ class Sharer {
   }
 
  private:
-  // --- What reads what. ---
+  // --- Readers. ---
 
   std::vector<NodeId>& readers(StorageId id) {
     if (readers_.size() < flow_.storages.size()) readers_.resize(flow_.storages.size());
@@ -34,7 +34,7 @@ class Sharer {
     }
   }
 
-  // Regions that hand the value on.
+  // Regions that have the value as a result.
   std::vector<RegionId> handing_on(StorageId id) const {
     std::vector<RegionId> result;
     for (size_t r = 0; r < flow_.regions.size(); ++r)
@@ -56,7 +56,7 @@ class Sharer {
   // Whether `to` must run after `from`.
   bool leads_to(NodeId from, NodeId to) const {
     if (from == to) return true;
-    // Backwards over what runs before `to`.
+    // Search backwards over predecessors.
     std::vector<bool> seen(flow_.nodes.size());
     std::vector<NodeId> stack{to};
     while (!stack.empty()) {
@@ -81,9 +81,9 @@ class Sharer {
 
   // --- Overwriting an operand. ---
 
-  // Whether nobody needs `value` any more when `id` has run, and everybody else can run before: in
-  // its region, and in those around it up to where the value is made. `own`: the regions that `id`
-  // runs may read it (a branch, which has them itself in view).
+  // Whether `id` can be the last to need `value`: all other readers can run before it, in its
+  // region and in those around it up to the region where the value is made. `own`: the regions that
+  // `id` executes may read it (if `id` is a branch, the caller has checked these).
   bool may_overwrite(NodeId id, StorageId value, bool own, Edges& edges) {
     const Storage& storage = flow_.storage(value);
     if (storage.kind != StorageKind::work || storage.alone || !storage.producer.valid() ||
@@ -115,7 +115,7 @@ class Sharer {
 
   bool add_before(NodeId reader, NodeId at, RegionId region, bool own, Edges& edges) {
     const NodeId lifted = flow_.lift(reader, region);
-    if (!lifted.valid()) return true;  // outside: seen further up
+    if (!lifted.valid()) return true;  // a reader outside: checked in an outer region
     if (lifted == at) return own;
     if (leads_to(at, lifted)) return false;
     edges.emplace_back(lifted, at);
@@ -139,7 +139,7 @@ class Sharer {
     return members_[home_of(flow_, id).index()];
   }
 
-  // All of `from`'s memory is `to`'s from now on.
+  // From now on everything in `from`'s memory is in `to`'s.
   void join(StorageId from, StorageId to) {
     const std::vector<StorageId> moved = members(from);
     std::vector<StorageId>& all = members(to);
@@ -164,7 +164,7 @@ class Sharer {
     }
   }
 
-  // Where a box is put into an array; inputs in the entry are left to finish_updates().
+  // In-place updates of arrays; inputs in the entry are left to finish_updates().
   void overwrite_array(NodeId id, size_t r) {
     const int array = flow_.node(id).array_of(r);
     if (array < 0) return;
@@ -173,7 +173,7 @@ class Sharer {
     if (!input || flow_.node(id).region != RegionId(0)) overwrite_operand(id, i, r);
   }
 
-  // Result r lies on operand i, or on a copy of it.
+  // Result r takes the memory of operand i, or of a copy of it.
   void overwrite_operand(NodeId id, size_t i, size_t r) {
     const Leaf operand = flow_.node(id).operands[i];
     const StorageId result = flow_.node(id).results[r].storage;
@@ -203,7 +203,7 @@ class Sharer {
     return copy;
   }
 
-  // What one branch hands on as it came may be overwritten by what the others make.
+  // A value that one branch returns unchanged may be overwritten by the results of the others.
   void overwrite_in_branch(NodeId id, size_t i) {
     const Node& node = flow_.node(id);
     const StorageId result = node.results[i].storage;
@@ -220,8 +220,8 @@ class Sharer {
     }
   }
 
-  // In no region of the branch is `value` or what overwrites it another result than number i, and
-  // where it is overwritten, number i is what overwrote it.
+  // Whether in every region of the branch `value`, or a value in its memory, is at most result
+  // number i, and if the region overwrites it, number i is in its memory.
   bool is_only_result(const Node& node, size_t i, StorageId value) {
     const StorageId home = home_of(flow_, value);
     for (RegionId region : node.regions) {
@@ -238,7 +238,7 @@ class Sharer {
     return true;
   }
 
-  // --- Results of regions in their places. ---
+  // --- Places of the results of regions. ---
 
   void place_results(NodeId id) {
     const NodeKind kind = flow_.node(id).kind;
@@ -251,7 +251,7 @@ class Sharer {
     }
   }
 
-  // What lies where another result will be put is read before.
+  // A result in memory that another result will overwrite is copied first.
   void save(NodeId id, RegionId region, size_t i) {
     const Leaf leaf = flow_.region(region).results[i];
     const StorageId home = home_of(flow_, leaf.storage);
@@ -279,7 +279,7 @@ class Sharer {
     flow_.region(region).results[i] = copy;
   }
 
-  // Nodes of the region that read or make what lies on a storage's memory, or have it in them.
+  // Nodes of the region that read or write the storage's memory, or contain nodes that do.
   std::vector<NodeId> touching(StorageId id, RegionId region) {
     std::vector<NodeId> result;
     auto add = [&](NodeId node) {
@@ -297,8 +297,8 @@ class Sharer {
     return result;
   }
 
-  // All that lies on the value's memory is made inside the region by nodes that can run when
-  // nobody touches the target any more: then it is made there.
+  // Computes the value directly in the target's memory, if all values in its memory are made inside
+  // the region by nodes that can run after the last access to the target.
   bool make_there(const Leaf& leaf, StorageId target, RegionId region) {
     if (!fills(leaf) || flow_.storage(leaf.storage).bytes != flow_.storage(target).bytes ||
         flow_.storage(leaf.storage).alone || flow_.storage(target).alone)
@@ -328,7 +328,8 @@ class Sharer {
     return true;
   }
 
-  // The kernel that makes `value` reads what lies on `target` once, where it may overwrite it.
+  // Whether the kernel that makes `value` reads the target's memory through one operand only, which
+  // it may overwrite.
   bool in_place(StorageId value, StorageId target) {
     const Node& node = flow_.node(flow_.storage(value).producer);
     if (node.kind != NodeKind::work || node.use == nullptr) return false;
@@ -352,12 +353,12 @@ class Sharer {
       return false;
     const Node& writer = flow_.node(next.producer);
     if (writer.region != body || writer.kind != NodeKind::work) return false;
-    // Inside the loop nothing but the state itself may lie on its memory.
+    // Inside the loop no value but the state itself may use its memory.
     for (StorageId member : members(target)) {
       const NodeId producer = flow_.storage(member).producer;
       if (producer.valid() && flow_.within(flow_.node(producer).region, body)) return false;
     }
-    // Two results of the loop cannot have it both.
+    // Two results of the loop cannot both use the buffer.
     const std::vector<Leaf>& results = flow_.region(body).results;
     for (size_t j = 0; j < results.size(); ++j)
       if (j != i && results[j].storage == leaf.storage) return false;
@@ -368,7 +369,7 @@ class Sharer {
 
   Flow& flow_;
   std::vector<std::vector<NodeId>> readers_, overwriters_;  // by storage
-  std::vector<std::vector<StorageId>> members_;             // by home: all that lie on its memory
+  std::vector<std::vector<StorageId>> members_;             // by home: all storages in its memory
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// Which values must lie on the memory of which others: a box is put into the array that it is put
-// into, the next state of a loop lies where the state lies, the results of branches where the
-// branch's result lies.
+// Which values must share memory: a dynamic-update-slice is done in place in its array, a loop's
+// next state is in the state's memory, the results of branches are in the memory of the branch's
+// result.
 //
-// Correct first: a copy goes into memory that is free to be overwritten. It is left out where the
-// value itself may be overwritten (everybody else who reads it can run before, and then does), or
-// can be made in its place at once. A next state that is made while the old one is still read is
-// made in a buffer of its own and exchanged with it (Node::swapped).
+// Correct first: a copy goes into memory that may be overwritten. It is omitted if the value itself
+// may be overwritten (all its other readers can run earlier, and edges then make them), or can be
+// computed directly into its place. A next state that is computed while the old one is still read
+// gets a buffer of its own, which is swapped with the state's (Node::swapped).
 #pragma once
 
 #include "plan/flow.h"
@@ -13,13 +13,13 @@
 namespace heddle::plan {
 
 // Sets Storage::home, Storage::alone and Node::swapped; adds copies and edges. Updates of an input
-// in the entry are left as they are: finish_updates() sees to them when outputs have their places.
+// in the entry are left unchanged for finish_updates(), when outputs have their places.
 void share_memory(Flow& flow);
 
-// Updates of an input which is not overwritten by the output that they make get a copy.
+// Adds a copy for updates of an input that is not overwritten by their output.
 void finish_updates(Flow& flow);
 
-// Whose memory it is by Storage::home: the end of the chain.
+// The storage whose memory it uses: the end of the chain of Storage::home.
 StorageId home_of(const Flow& flow, StorageId id);
 
 }  // namespace heddle::plan

@@ -36,10 +36,10 @@ bool adds(const Instr* x) {
   return x->called().size() == 1 && hlo::combiner_of(*x->called()[0]) == Opcode::add;
 }
 
-// How an operator depends on its operands linearly.
+// The operands in which an operator is linear.
 struct Linear {
   enum class Kind { none, all, one } kind = Kind::none;
-  uint64_t operands = 0;  // all: each of these, or zero; one: any one of these
+  uint64_t operands = 0;  // all: in all of these together (others zero); one: in any one of these
 };
 
 Linear linear_in(const Instr* x) {
@@ -106,7 +106,7 @@ class Finder {
     int64_t parameter;
   };
 
-  // The forward pass, what the step keeps, and the region of the update.
+  // Finds the forward pass, the kept results, and the region of the update.
   bool find_regions() {
     const std::vector<Instr*>& outputs = entry_.root()->operands();
     const size_t states = module_.states.size();
@@ -115,13 +115,13 @@ class Finder {
     for (const hlo::Alias& alias : module_.input_output_alias) {
       if (alias.output_index.size() != 1 || !alias.parameter_index.empty()) continue;
       const auto output = static_cast<size_t>(alias.output_index[0]);
-      if (output + states >= outputs.size()) continue;  // a state is no result of the update
+      if (output + states >= outputs.size()) continue;  // a state is not a result of the update
       is_kept[output] = true;
       kept_.push_back({outputs[output], alias.parameter});
     }
     if (kept_.empty()) return false;
     for (const Kept& kept : kept_) add_ancestors(kept.value, &reaching_);
-    for (const bool scalars : {true, false}) {  // a loss is a number, as a rule
+    for (const bool scalars : {true, false}) {  // prefer scalars as losses
       for (size_t i = 0; i < outputs.size(); ++i)
         if (!is_kept[i] && is_float(outputs[i]) && (outputs[i]->shape().rank() == 0) == scalars)
           add_loss(outputs[i]);
@@ -133,7 +133,7 @@ class Finder {
     return true;
   }
 
-  // Unless it needs all products, as the norm of all gradients does.
+  // Adds an output as a loss, unless it needs all products, as the norm of all gradients does.
   void add_loss(const Instr* output) {
     Set ancestors;
     add_ancestors(output, &ancestors);
@@ -143,7 +143,8 @@ class Finder {
     if (some && !all) forward_.insert(ancestors.begin(), ancestors.end());
   }
 
-  // It depends on what a step keeps and no loss reads: moments of gradients.
+  // Whether it depends on an input that the step updates and that no loss reads: moments of
+  // gradients.
   bool is_updated(const Instr* x) const {
     if (x->is(Opcode::parameter))
       return std::any_of(kept_.begin(), kept_.end(),
@@ -156,8 +157,8 @@ class Finder {
     return reaching_.contains(x) && !forward_.contains(x) && !update_.contains(x) && is_float(x);
   }
 
-  // Products on the longest way to it, and operators: a gradient has come a longer way than the
-  // slope that it is multiplied with. Constants and parameters have none.
+  // Length of the longest path to a value, in products, then in operators: the path of a gradient
+  // is longer than that of the slope that it is multiplied by. Constants and parameters have none.
   void measure_depth() {
     for (const Instr* x : entry_.instrs()) {
       if (!is_backward(x)) continue;
@@ -174,7 +175,7 @@ class Finder {
   }
   bool may_carry(const Instr* x) const { return depth_.contains(x); }
 
-  // The operands of `x` through which the factor comes; none: it begins here.
+  // The operands of `x` through which the factor comes; 0: it begins here.
   uint64_t comes_through(const Instr* x) const {
     const Linear linear = linear_in(x);
     uint64_t found = 0;
@@ -207,7 +208,7 @@ class Finder {
       const uint64_t operands = comes_through(x);
       if (operands == 0) {
         if (x == from) {
-          seen_.erase(x);  // a start only for what reads it
+          seen_.erase(x);  // it can still become a start for a reader
           plain_.insert(x);
         } else {
           starts_.insert(x);
@@ -224,7 +225,8 @@ class Finder {
     return starts_.contains(x) || flow_.carrying.contains(x);
   }
 
-  // Times one number for all elements: the update's first step (a rate, a moment's part).
+  // Multiplied by one number for all elements: the first step of the update (a learning rate, the
+  // weight of a moment).
   static bool is_weighted(const Instr* x) {
     if (!x->is(Opcode::multiply) && !x->is(Opcode::divide)) return false;
     return std::any_of(x->operands().begin(), x->operands().end(), [](const Instr* operand) {
@@ -232,9 +234,9 @@ class Finder {
     });
   }
 
-  // On to all that is linear in what carries the factor, up to the update.
+  // Extends the factor to everything linear in its carriers, up to the update.
   void extend() {
-    Set& behind = flow_.update;  // so far: what depends on gradients and does not carry the factor
+    Set& behind = flow_.update;  // so far: depends on gradients and does not carry the factor
     for (Instr* x : entry_.instrs()) {
       if (has_factor(x)) continue;
       const auto is_behind = [&](const Instr* operand) { return behind.contains(operand); };
@@ -283,7 +285,7 @@ class Finder {
                        [&](const Kept& kept) { return kept.value == x; });
   }
 
-  // The first parameter that it goes into: one of as many elements, if there is any.
+  // The first parameter that it updates: one of equal size, if there is any.
   int64_t parameter_of(const Instr* gradient) const {
     Set reached{gradient};
     std::vector<const Instr*> stack{gradient};
@@ -307,12 +309,12 @@ class Finder {
   const hlo::Module& module_;
   const Computation& entry_;
   std::vector<Kept> kept_;
-  Set forward_;   // what a loss needs
-  Set reaching_;  // what is kept needs it
+  Set forward_;   // needed by a loss
+  Set reaching_;  // needed by the kept results
   Set update_;
   std::unordered_map<const Instr*, int64_t> depth_;
   Set seen_, starts_;
-  Set plain_;  // backward products that nothing in front of them could scale
+  Set plain_;  // backward products without an input that could be scaled
   GradientFlow flow_;
 };
 

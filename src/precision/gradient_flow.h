@@ -1,9 +1,9 @@
-// Where a step of training computes gradients, found by structure: what the loss does not need, and
-// what what a step keeps (arrays that an input's memory keeps) does.
+// Finds by structure where a training step computes gradients: in values that the loss does not
+// need but that the kept results (outputs aliased to inputs) do.
 //
-// Gradients are linear in what the backward pass begins with, so that all of them may carry a
-// factor: it is put in where the linear operators begin, and is taken out again where they end,
-// which is where the update of the weights begins.
+// Gradients are linear in the first values of the backward pass, so all of them may carry a factor:
+// it is multiplied in where the linear operators begin and divided out where they end, which is
+// where the update of the weights begins.
 #pragma once
 
 #include <optional>
@@ -18,21 +18,22 @@ namespace heddle::precision {
 bool is_product(const hlo::Instr* x);  // a dot or a convolution
 
 struct GradientFlow {
-  // Values of the entry that are multiplied by the factor for those that carry it: the first of the
-  // backward pass. Each is also read as it is.
+  // The first values of the backward pass, in the entry: they are multiplied by the factor for
+  // readers that carry it. Other readers get them unscaled.
   std::vector<hlo::Instr*> starts;
-  // Those that carry it otherwise, in order, and by which operands: bit i is operand i.
+  // The other values that carry the factor, in order, and the operands that it comes through: bit i
+  // is operand i.
   std::vector<hlo::Instr*> carriers;
   std::unordered_map<const hlo::Instr*, uint64_t> carrying;
-  // Of `starts` and `carriers`, or of a product in front of which nothing can carry the factor:
-  // what the update reads, and the number of the first parameter that it goes into.
+  // A value read by the update: from `starts` or `carriers`, or a product whose inputs cannot carry
+  // the factor; and the number of the first parameter that it updates.
   struct Gradient {
     hlo::Instr* value = nullptr;
     int64_t parameter = 0;
   };
   std::vector<Gradient> gradients;
 
-  // What the update computes: behind the gradients, and of what it keeps for itself (moments).
+  // Values that the update computes: from gradients, and from the arrays that it keeps (moments).
   std::unordered_set<const hlo::Instr*> update;
 
   bool carries(const hlo::Instr* user, size_t operand) const {
@@ -41,8 +42,8 @@ struct GradientFlow {
   }
 };
 
-// Empty: the module is no step of training: nothing is kept, nothing that is not kept can be the
-// loss, or no product stands between the two. The entry's root is a tuple.
+// Empty if the module is not a training step: it keeps nothing, none of its other results can be
+// the loss, or there is no product between the two. The entry's root must be a tuple.
 GradientFlow find_gradients(const hlo::Module& module);
 
 }  // namespace heddle::precision

@@ -1,11 +1,11 @@
-// integer_products: a product (dot or convolution) of two quantised values sums up products of
-// their bytes, u8 on the left and s8 on the right, as instructions for bytes want them:
+// integer_products: computes a product (dot or convolution) of two quantised values as a sum of
+// products of their bytes, u8 on the left and s8 on the right, as byte instructions require:
 //
 //   Σ sa (a - za) · sb (b - zb)  =  sa sb ( Σ a·b  -  za Σ b  -  zb Σ a  +  K za zb )
 //
-// Σ b over constant weights is a constant. Sums are exact in s32, where the sum of floats rounded;
-// so results may differ from those by what that lost. Bytes of the other kind are moved by 128, and
-// their zero points with them. Where a convolution pads, the zero point stands for zero.
+// Σ b over constant weights is a constant. Sums are exact in s32, while sums of floats round, so
+// results may differ by that rounding. Bytes of the other signedness are shifted by 128, with their
+// zero points. If a convolution pads, the zero point represents zero.
 #include <algorithm>
 
 #include "opt/match.h"
@@ -24,13 +24,13 @@ using hlo::Shape;
 using tensor::Literal;
 using tensor::Type;
 
-constexpr int64_t kWord = 4;  // bytes that one instruction takes from each side
+constexpr int64_t kWord = 4;  // bytes per side in one instruction
 
-// A product, and which dimension of its result is which of its operands (-1: summed over).
+// A product, and the dimension of its result for each dimension of its operands (-1: summed over).
 struct Product {
   Instr* instr;
-  Ints summed[2];      // dimensions of either operand
-  Ints result_dim[2];  // of either operand's dimensions
+  Ints summed[2];      // contracted dimensions of each operand
+  Ints result_dim[2];  // for each operand's dimensions
 };
 
 Product describe_dot(Instr* dot) {
@@ -51,7 +51,8 @@ Product describe_dot(Instr* dot) {
   return product;
 }
 
-// The kernel's side alone: an image has no slices that a window leaves whole but its batch.
+// Slices of the kernel may be along any dimension, those of the image only along the batch: the
+// window mixes the others.
 Product describe_convolution(Instr* conv) {
   const auto& dims = conv->attrs_as<ConvolutionAttrs>().dims;
   Product product{conv, {}, {}};
@@ -66,10 +67,10 @@ Product describe_convolution(Instr* conv) {
   return product;
 }
 
-// One side: bytes of the wanted type, and the zero point that belongs to them.
+// One side: bytes of the required type, and their zero point.
 struct Side {
   Instr* bytes;
-  PerSlice zero;  // s32 as a whole; no value: 0
+  PerSlice zero;  // s32; added to known_zero; null: none
   int64_t known_zero = 0;
   bool has_zero() const { return zero.value != nullptr || known_zero != 0; }
 };
@@ -138,8 +139,8 @@ class IntegerProduct {
     return b_.make(Opcode::convolution, {sides_[0].bytes, sides_[1].bytes}, attrs, {}, &shape);
   }
 
-  // What the window would pad with zeros gets the zero point, unless that is zero; input features
-  // are filled up to whole words, where the kernel is zero.
+  // Pads with the zero point, if it is not 0, where the window would pad with zeros; fills input
+  // features up to whole words, for which the kernel is zero.
   void pad(ConvolutionAttrs* attrs) {
     const hlo::ConvolutionDims& dims = attrs->dims;
     const Ints none(attrs->window.dims.size() + 2, 0);
@@ -169,7 +170,7 @@ class IntegerProduct {
     return b_.convert(b_.reshape(side.zero.value, {}), Type::u8);
   }
 
-  // A side's zero point in every element of the result.
+  // A side's zero point, broadcast to the result.
   Instr* zero_of(size_t i) {
     const Side& side = sides_[i];
     if (!side.zero.value)
@@ -184,7 +185,7 @@ class IntegerProduct {
     return slices;
   }
 
-  // A side's bytes, summed up as the product does.
+  // Sums of a side's bytes over the contracted dimensions.
   Instr* sums_of(size_t i) {
     Instr* sums =
         b_.reduce(Opcode::add, b_.convert(sides_[i].bytes, Type::s32), product_.summed[i]);
@@ -194,7 +195,7 @@ class IntegerProduct {
     return b_.broadcast(sums, extents_, dims);
   }
 
-  // Both scales in one factor, where they lie along one dimension.
+  // Multiplies by both scales, combined into one factor if they are along one dimension.
   Instr* scaled(Instr* sums) {
     if (product_.instr->shape().type() == Type::s32) return sums;
     Instr* x = b_.convert(sums, Type::f32);
@@ -217,7 +218,7 @@ class IntegerProduct {
 
 bool is_whole(const PerSlice& slices) { return !slices.value || slices.dim < 0; }
 
-// Slices lie along dimensions that the result has.
+// Whether the slices are along dimensions of the result.
 bool fits(const Product& product, const QuantizedValue& value, size_t side) {
   for (const PerSlice& slices : {value.scale, value.zero})
     if (!is_whole(slices) && product.result_dim[side][static_cast<size_t>(slices.dim)] < 0)
@@ -225,15 +226,15 @@ bool fits(const Product& product, const QuantizedValue& value, size_t side) {
   return true;
 }
 
-// Of a value as bytes of the wanted type, where it is known.
+// The zero point after conversion of the bytes to `wanted`, if it is known.
 std::optional<int64_t> zero_point(const QuantizedValue& value, Type wanted) {
   if (value.zero.value) return std::nullopt;
   const int64_t shift = value.bytes->shape().type() == wanted ? 0 : wanted == Type::u8 ? 128 : -128;
   return value.known_zero + shift;
 }
 
-// A byte can stand for zero where a window pads: that of ONNX's operators, whose zero points are
-// bytes; any s32 could be written in HLO.
+// Whether a byte can represent zero for padding: true for ONNX operators, whose zero points are
+// bytes; HLO could contain any s32.
 bool is_byte(const QuantizedValue& value) {
   constexpr int64_t kMostByte = 255;
   if (const std::optional<int64_t> zero = zero_point(value, Type::u8))
@@ -244,8 +245,9 @@ bool is_byte(const QuantizedValue& value) {
          x->operand(0)->shape().type() == value.bytes->shape().type();
 }
 
-// Groups of which a vector's lanes hold several, or vectors of one, have words
-// (schedule/group_lanes.cc); other products leave nothing but floats to multiply.
+// Whether the convolution has a kernel for words: groups narrower than a vector that divide its
+// lanes, or whole vectors (schedule/group_lanes.cc); other products could only be computed in
+// floats.
 bool fits_convolution(const Instr* conv, const QuantizedValue& a, const QuantizedValue& b) {
   const auto& attrs = conv->attrs_as<ConvolutionAttrs>();
   constexpr int64_t kLanes = 16;  // of a vector
@@ -259,8 +261,8 @@ bool fits_convolution(const Instr* conv, const QuantizedValue& a, const Quantize
          (groups == 1 || (inputs % kWord == 0 && (outputs >= kLanes || kLanes % outputs == 0)));
 }
 
-// Few numbers are added up in floats without rounding, which narrow groups have lanes for: sums of
-// differences of bytes stay below 2^24. Null: they may not.
+// Short sums of byte differences stay below 2^24 and are exact in floats, for which narrow groups
+// have kernels. Null: the sums may be inexact.
 Instr* convolution_in_floats(const Instr* conv, Builder& b) {
   const auto& attrs = conv->attrs_as<ConvolutionAttrs>();
   const Shape& kernel = conv->operand(1)->shape();
@@ -277,7 +279,7 @@ Instr* convolution_in_floats(const Instr* conv, Builder& b) {
       Type::s32);
 }
 
-// Bytes as they are, or what match_quantized() finds.
+// Plain bytes, or the result of match_quantized().
 std::optional<QuantizedValue> match_side(Instr* x) {
   if (x->shape().type() != Type::s8 && x->shape().type() != Type::u8) return match_quantized(x);
   QuantizedValue bytes;
@@ -291,7 +293,7 @@ opt::Rewriter::Proposal visit(Instr* x, Builder& b) {
   if (!opt::are_static_arrays(x) || x->shape().elems() == 0) return {};
   if (!convolution && !x->attrs_as<DotAttrs>().rest.empty()) return {};
   const auto type_of = [&](size_t side) { return x->operand(side)->shape().type(); };
-  if (type_of(0) == Type::u8 && type_of(1) == Type::s8) return {};  // made already
+  if (type_of(0) == Type::u8 && type_of(1) == Type::s8) return {};  // already done
   if (x->shape().type() != Type::s32 && x->shape().type() != Type::f32) return {};
   const std::optional<QuantizedValue> a = match_side(x->operand(0));
   const std::optional<QuantizedValue> c = a ? match_side(x->operand(1)) : std::nullopt;

@@ -1,5 +1,5 @@
-// integer_products on random products of quantised values, against the interpreter: what is
-// summed up in s32 has the same bits, floats are equal within their rounding.
+// integer_products on random products of quantised values, compared with the interpreter: sums in
+// s32 have the same bits, floats are equal within their rounding.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -41,13 +41,15 @@ class RandomProduct {
   bool floats() const { return floats_; }
 
  private:
-  int64_t pick(int64_t below) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(below)); }
+  int64_t pick(int64_t below) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(below));
+  }
 
   Instr* parameter(Type type, const Ints& extents) {
     return b_->parameter(parameters_++, Shape::array(type, extents));
   }
 
-  // One number, or one a slice of `dim`, known or not.
+  // One number, or one per slice of `dim`, constant or not.
   Instr* slices(Type type, Type as, const Ints& extents, int64_t dim) {
     const bool whole = dim < 0 || pick(2) == 0;
     const Ints own = whole ? Ints{} : Ints{extents[static_cast<size_t>(dim)]};
@@ -56,7 +58,8 @@ class RandomProduct {
     return b_->broadcast(b_->convert(x, as), extents, whole ? Ints{} : Ints{dim});
   }
 
-  // `dim`: along which scale and zero point may differ, or -1; `has_zero`: may have a zero point.
+  // `dim`: dimension along which scale and zero point may differ, or -1; `has_zero`: may have a
+  // zero point.
   Instr* quantised(const Ints& extents, int64_t dim, bool has_zero) {
     const Type type = pick(2) == 0 ? Type::u8 : Type::s8;
     Instr* x = b_->convert(parameter(type, extents), Type::s32);
@@ -66,7 +69,8 @@ class RandomProduct {
       x = b_->binary(Opcode::subtract, x, slices(type, Type::s32, extents, dim));
     }
     if (!floats_) return x;
-    return b_->binary(Opcode::multiply, b_->convert(x, Type::f32), slices(Type::f32, Type::f32, extents, dim));
+    return b_->binary(Opcode::multiply, b_->convert(x, Type::f32),
+                      slices(Type::f32, Type::f32, extents, dim));
   }
 
   Instr* dot() {
@@ -77,7 +81,7 @@ class RandomProduct {
     attrs.rhs_contracting_dims = {1};
     Instr* a = quantised({batch, m, k}, pick(2), true);
     Instr* c = quantised({batch, k, n}, pick(2) * 2, true);
-    if (pick(3) == 0) {  // the other way round in memory
+    if (pick(3) == 0) {  // transposed in memory
       c = b_->transpose(quantised({batch, n, k}, 1, true), {0, 2, 1});
     }
     return b_->dot(a, c, attrs);
@@ -90,8 +94,11 @@ class RandomProduct {
     attrs.dims.input_feature = attrs.dims.output_feature = attrs.dims.kernel_input_feature = 1;
     attrs.dims.input_spatial = attrs.dims.kernel_spatial = attrs.dims.output_spatial = {2, 3};
     for (int i = 0; i < 2; ++i)
-      attrs.window.dims.push_back({.size = size, .stride = 1 + pick(2), .pad_low = pick(3),
-                                   .pad_high = pick(3), .lhs_dilate = 1 + pick(2)});
+      attrs.window.dims.push_back({.size = size,
+                                   .stride = 1 + pick(2),
+                                   .pad_low = pick(3),
+                                   .pad_high = pick(3),
+                                   .lhs_dilate = 1 + pick(2)});
     Instr* x = quantised({2, features, 5, 4}, -1, true);
     Instr* w = quantised({outputs, features, size, size}, 0, pick(4) == 0);
     return b_->convolution(x, w, attrs);
@@ -103,14 +110,13 @@ class RandomProduct {
   bool floats_ = false;
 };
 
-// The interpreter's own arguments are small integers; here every byte counts.
+// The interpreter's random arguments are small integers; here every byte value matters.
 std::vector<Literal> arguments_of(const hlo::Module& module, uint64_t seed) {
   std::vector<Literal> arguments = interp::random_arguments(module, seed);
   std::mt19937_64 random(seed);
   for (Literal& argument : arguments)
     if (tensor::type_bits(argument.type()) == 8)
-      for (int64_t i = 0; i < argument.elems(); ++i)
-        argument.set_bits(i, random() & 0xffU);
+      for (int64_t i = 0; i < argument.elems(); ++i) argument.set_bits(i, random() & 0xffU);
   return arguments;
 }
 
@@ -122,8 +128,7 @@ TEST(IntegerProducts, EqualsTheInterpreter) {
     const std::unique_ptr<hlo::Module> after = before->clone();
     pass::RunOptions options;
     options.verify = true;
-    const auto report =
-        pass::run(*after, "integer_products", pass::PassTable(passes()), options);
+    const auto report = pass::run(*after, "integer_products", pass::PassTable(passes()), options);
     ASSERT_TRUE(report) << report.error().message;
     rewritten += report->changed ? 1 : 0;
     const std::vector<Literal> arguments = arguments_of(*before, seed);
@@ -133,7 +138,8 @@ TEST(IntegerProducts, EqualsTheInterpreter) {
     const tensor::Tolerance tolerance =
         random.floats() ? tensor::Tolerance{.relative_to_max = 1e-5} : tensor::Tolerance{};
     EXPECT_TRUE(tensor::compare(*got, *want, tolerance).equal)
-        << "seed " << seed << "\n" << hlo::to_string(*before) << hlo::to_string(*after);
+        << "seed " << seed << "\n"
+        << hlo::to_string(*before) << hlo::to_string(*after);
   }
   EXPECT_GT(rewritten, 250);
 }

@@ -19,7 +19,7 @@ using tensor::Literal;
 using tensor::Shape;
 using tensor::Type;
 
-constexpr double kNoNumber = INT32_MAX;  // of a parameter
+constexpr double kNoNumber = INT32_MAX;  // as the number of a parameter
 
 Shape state_shape() { return Shape::array(Type::f32, {kLossScaleNumbers}); }
 
@@ -83,8 +83,8 @@ class Scaler {
     }
   }
 
-  // The parameter's number where a column of its gradient has elements that are not finite. They
-  // are counted by columns, which a product's kernel does while it has the elements.
+  // The parameter's number if its gradient has non-finite elements. They are counted by columns,
+  // which the product's kernel can do as it stores the elements.
   Instr* number_where_bad(const GradientFlow::Gradient& gradient) {
     Instr* x = gradient.value;
     const int64_t rank = x->shape().rank();
@@ -113,7 +113,7 @@ class Scaler {
     add_port(next_state(good, first));
   }
 
-  // What the step keeps stays as it was where a gradient is not finite.
+  // Kept arrays stay unchanged if a gradient is not finite.
   void choose(Instr* good) {
     hlo::Computation& entry = *module_.entry();
     Instr* root = entry.root();
@@ -148,7 +148,7 @@ class Scaler {
     return b_.concatenate(parts, 0);
   }
 
-  // The state is the last parameter and the last result.
+  // The state becomes the last parameter and the last result.
   void add_port(Instr* next) {
     hlo::Computation& entry = *module_.entry();
     std::vector<Instr*> results = entry.root()->operands();
@@ -177,7 +177,7 @@ class Scaler {
   GradientFlow flow_;
   hlo::Module& module_;
   Builder b_;
-  std::vector<Literal> states_;  // of the module
+  std::vector<Literal> states_;  // the module's states
   Instr* state_ = nullptr;
   Instr* factor_ = nullptr;
   Instr* inverse_ = nullptr;

@@ -36,7 +36,8 @@ bool MinCut::find_levels() {
   return level_[static_cast<size_t>(sink_)] >= 0;
 }
 
-// One path from `node` to the sink along rising levels; without recursion, as paths may be long.
+// One augmenting path from `node` to the sink along rising levels; not recursive, as paths may be
+// long.
 int64_t MinCut::push(int node, int64_t most) {
   std::vector<std::pair<int, size_t>> path;  // node, its arc
   int at = node;
@@ -74,7 +75,7 @@ std::vector<bool> MinCut::solve() {
     while (push(source_, std::numeric_limits<int64_t>::max()) > 0) {
     }
   }
-  // What the source still reaches: the smallest of the minimum cuts.
+  // Nodes that the source still reaches: the smallest minimum cut.
   std::vector<bool> chosen(static_cast<size_t>(source_));
   for (size_t i = 0; i < chosen.size(); ++i) chosen[i] = level_[i] >= 0;
   return chosen;

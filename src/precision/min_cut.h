@@ -1,7 +1,7 @@
-// A minimum cut: for each of a set of nodes, one of two labels, so that what is paid in all is
-// least. Every energy of terms k·x·(1 - y) with k >= 0 has such a graph, and no better labelling
-// than the cut (Kolmogorov and Zabih, What energy functions can be minimized via graph cuts?,
-// 2004). Dinic's algorithm; costs are integers, so that equal inputs give equal cuts.
+// A minimum cut: assigns one of two labels to each node at least total cost. Every energy with
+// terms k·x·(1 - y), k >= 0, corresponds to such a graph, and the cut is an optimal labelling
+// (Kolmogorov and Zabih, What energy functions can be minimized via graph cuts?, 2004). Dinic's
+// algorithm; costs are integers, so that equal inputs give equal cuts.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,22 @@ namespace heddle::precision {
 class MinCut {
  public:
   explicit MinCut(int nodes);
-  // Paid where the node is chosen; where it is not. Costs add up, none is negative.
+  // Cost if the node is chosen; cost if it is not. Costs add up; none may be negative.
   void pay_if(int node, int64_t cost);
   void pay_unless(int node, int64_t cost);
-  // Paid where `a` is chosen and `b` is not.
+  // Cost if `a` is chosen and `b` is not.
   void pay_between(int a, int b, int64_t cost);
-  // So much that no sum of other costs reaches it.
+  // Larger than any sum of other costs.
   static constexpr int64_t kNever = int64_t{1} << 50;
 
-  // Which nodes are chosen: of equal labellings the one that chooses fewest. Once.
+  // The chosen nodes; of all optimal labellings the one with the fewest. Call only once.
   std::vector<bool> solve();
 
  private:
   struct Arc {
     int to;
     int64_t left;
-    size_t back;  // its place in the list of `to`
+    size_t back;  // its index in the list of `to`
   };
   void add(int from, int to, int64_t cost);
   bool find_levels();

@@ -9,7 +9,7 @@ namespace heddle::precision {
 namespace {
 
 struct Term {
-  int a, b;  // b: -1 pays if a is chosen, -2 unless; else where a is and b is not
+  int a, b;  // b: -1: cost if a is chosen, -2: if not; else if a is chosen and b is not
   int64_t cost;
 };
 

@@ -21,9 +21,9 @@ using hlo::Narrowing;
 using hlo::Opcode;
 using tensor::Type;
 
-using Values = std::vector<int>;  // of the leaves of an instruction's result
+using Values = std::vector<int>;  // by leaf of an instruction's result
 
-// The elements of a root that is a tuple, or it alone.
+// The elements of a tuple root, or the root.
 std::vector<const Instr*> leaves_of(const Instr* root) {
   if (!root->is(Opcode::tuple)) return {root};
   return {root->operands().begin(), root->operands().end()};
@@ -34,7 +34,7 @@ bool moves_elements(const Instr* x) {
          x->is(Opcode::copy) || x->is(Opcode::broadcast) || x->is(Opcode::slice);
 }
 
-// May the result of `x` be kept in fewer bits? Empty, or why not.
+// Empty if the result of `x` may be stored in fewer bits, otherwise the reason why not.
 std::string why_wide(const Instr* x, int depth = 0) {
   constexpr int kDeep = 16;
   if (depth > kDeep) return "unknown";
@@ -61,7 +61,7 @@ std::string why_wide(const Instr* x, int depth = 0) {
   return x->is(Opcode::parameter) ? "" : "unknown";
 }
 
-// f16 holds 65504 at most; what is known to stay far below that without looking at data.
+// f16 holds at most 65504; whether `x` is known to be far below that, independent of data.
 bool is_bounded(const Instr* x, int depth = 0) {
   constexpr int kDeep = 8;
   if (depth > kDeep) return false;
@@ -110,14 +110,14 @@ class Collector {
     graph_.values.push_back(std::move(value));
     return static_cast<int>(graph_.values.size()) - 1;
   }
-  // Null: nothing is known of what it was, or is to be.
+  // Null: its range is unknown, or irrelevant.
   const ValueRange* record_of(const Instr* x) const {
     if (low_ != Type::f16 || hints_.guarded || !hints_.ranges) return nullptr;
     const auto found = hints_.ranges->find(same_value(*x));
     return found == hints_.ranges->end() ? nullptr : &found->second;
   }
-  // Weights are told by the largest alone, as are operands of products (`leaves_f16`): what is
-  // small adds little to their sums.
+  // For weights and operands of products (`leaves_f16`) only the largest value matters: small
+  // values contribute little to sums.
   bool may_leave_f16(const Instr* x, bool constant) const {
     if (low_ != Type::f16 || hints_.guarded) return false;
     if (const ValueRange* seen = record_of(x))
@@ -176,8 +176,8 @@ class Collector {
     return hlo::join_of(*fusion) == hlo::Join::phases || hlo::join_of(*fusion) == hlo::Join::table;
   }
 
-  // What no kernel makes: arrays that are copied into their places, loops, branches. It reads and
-  // makes f32, or a kernel would have to convert.
+  // Results not computed by a kernel: arrays that are copied into place, loops, branches. They read
+  // and write f32, as otherwise a kernel would have to convert.
   Values other(const Instr* x, const Values& read, bool constant) {
     const bool calls = !x->called().empty() && !x->is(Opcode::reduce) &&
                        !x->is(Opcode::reduce_window) && !x->is(Opcode::sort);
@@ -214,7 +214,7 @@ class Collector {
     return made;
   }
 
-  // One of its results is what a step of training keeps.
+  // Whether a training step keeps one of its results.
   bool is_kept(const Instr* fusion) const {
     if (kept_.contains(fusion)) return true;
     return std::any_of(fusion->users().begin(), fusion->users().end(), [&](const Instr* user) {
@@ -222,7 +222,7 @@ class Collector {
     });
   }
 
-  // What reaches the results of such a kernel but through a product.
+  // Fixes the values from which such a kernel's results are computed without a product.
   void keep_state(const Computation& inside, const std::vector<Values>& operands) {
     std::unordered_set<const Instr*> reached;
     std::vector<const Instr*> stack = leaves_of(inside.root());
@@ -272,7 +272,7 @@ class Collector {
            x->operand(1)->shape().dim(attrs.dims.kernel_input_feature) == 1;
   }
 
-  // More are cut into blocks, each of which would round the right side again.
+  // With more rows there are several blocks, each of which would round the right side again.
   static constexpr int64_t kFewRows = 2048;
   static int64_t rows_of(const Instr* x) {
     const tensor::Shape& right = x->operand(1)->shape();
@@ -283,7 +283,7 @@ class Collector {
     const auto& attrs = x->attrs_as<hlo::DotAttrs>();
     int64_t columns = right.elems();
     for (int64_t d : attrs.rhs_contracting_dims) columns /= std::max<int64_t>(1, right.dim(d));
-    return x->shape().elems() / std::max<int64_t>(1, columns);  // of one element of the batch
+    return x->shape().elems() / std::max<int64_t>(1, columns);  // per batch element
   }
 
   static double flops_of(const Instr* x) {
@@ -299,8 +299,8 @@ class Collector {
     return 2 * k * static_cast<double>(x->shape().elems());
   }
 
-  // How many rows a copy of a convolution's right side serves (schedule/gemm.cc): the two innermost
-  // dimensions of what has positions, and others as long as every core has tasks.
+  // Number of rows that share one copy of a convolution's right side (schedule/gemm.cc): the two
+  // innermost dimensions larger than 1, and others as long as every core has tasks.
   int64_t rows_of_copy(const Instr* x) const {
     const auto& dims = x->attrs_as<hlo::ConvolutionAttrs>().dims;
     int64_t rows = 1, taken = 0;
@@ -314,8 +314,8 @@ class Collector {
     return std::max(rows, all / (4 * std::max(1, target_.cores)));
   }
 
-  // An instruction for words of this type, whole words of what is summed up, and rows enough to
-  // copy a right side into words that is not constant.
+  // Whether there is an instruction for words of this type, the sum consists of whole words, and a
+  // right side that is not constant is used by enough rows to be copied into words.
   bool has_kernel(const Instr* x, bool constant) const {
     constexpr int64_t kRows = 16, kLanes = 16;
     const Type f32 = Type::f32;
@@ -341,7 +341,7 @@ class Collector {
     return k % mma->k == 0 && (constant || rows >= kRows);
   }
 
-  // By tiles where rows and sums are whole ones; 0: by words, no faster than f32.
+  // Rate with tiles, if rows and sums are whole tiles; 0: words, no faster than f32.
   double rate_of_kernel(const Instr* x) const {
     const kernel::MmaDescriptor* mma = schedule::find_product(low_, low_, Type::f32, target_);
     if (const kernel::MmaDescriptor* tile = schedule::find_tile(*mma, target_)) {
@@ -361,7 +361,7 @@ class Collector {
   Type low_;
   const MixedHints& hints_;
   MixedGraph graph_;
-  std::unordered_set<const Instr*> kept_;  // leaves of the module that an input's memory keeps
+  std::unordered_set<const Instr*> kept_;  // leaves of the module that alias an input
 };
 
 }  // namespace

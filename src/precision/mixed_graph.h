@@ -1,5 +1,5 @@
-// What a fused module keeps in memory, and what it multiplies: the two things that mixed precision
-// decides on. Between kernels values may be kept in 16 bits; inside of one everything is f32.
+// The values that a fused module stores in memory, and its products: mixed precision decides on
+// both. Values may be stored in 16 bits between kernels; inside a kernel everything is f32.
 #pragma once
 
 #include <memory>
@@ -15,29 +15,29 @@
 namespace heddle::precision {
 
 struct StoredValue {
-  // Of the instruction that makes it, as it was called before it was fused. Fusion may have given
-  // the name to another one: opcode and extents tell them apart.
+  // Of the producing instruction before fusion. Fusion may have given the name to another one:
+  // opcode and extents distinguish them.
   std::string name;
   hlo::Opcode opcode = hlo::Opcode::parameter;
   std::vector<int64_t> extents;
   int64_t bytes = 0;         // in f32
   int reads = 0;             // by kernels
-  bool is_constant = false;  // depends on constants alone: made once, in any type
+  bool is_constant = false;  // depends on constants only: computed once, in any type
   bool is_input = false;
-  bool is_copied = false;   // no kernel makes it
-  bool leaves_f16 = false;  // by its record
-  std::string fixed;        // why it stays f32, a code; empty: it need not
+  bool is_copied = false;   // not computed by a kernel
+  bool leaves_f16 = false;  // by its recorded range
+  std::string fixed;        // code of the reason why it must be f32; empty: it need not
 };
 
 struct MixedProduct {
-  std::string name;  // and the rest as of a value
+  std::string name;  // this and the following as for a value
   hlo::Opcode opcode = hlo::Opcode::dot;
   std::vector<int64_t> extents;
   double flops = 0;
-  double flops_per_ns = 0;     // in 16 bits, of all cores
-  int operands[2] = {-1, -1};  // values; -1: its kernel makes it
-  bool reads_narrow = false;   // in f32 it takes a 16-bit left side as it is
-  bool rounds_right = false;   // an input in f32 is rounded as its panels are copied
+  double flops_per_ns = 0;     // in 16 bits, on all cores
+  int operands[2] = {-1, -1};  // values; -1: computed inside its kernel
+  bool reads_narrow = false;   // in f32, it can read a 16-bit left side directly
+  bool rounds_right = false;   // an f32 input is rounded as its panels are copied
   std::string fixed;
 };
 
@@ -46,31 +46,31 @@ struct MixedGraph {
   std::vector<MixedProduct> products;
 };
 
-// Codes of what is fixed:
-//   type        not f32
+// Codes of the reasons why a value or product must be f32:
+//   type        it is not f32
 //   scalar      one number: nothing is gained
-//   input, output   of the module, whose types are its interface
-//   sums, wide  as hlo::Narrowing has it; unknown: an operator of which nothing is known
-//   loop        a loop's or a branch's, which other computations read
-//   copied      made or read where no kernel is: arrays are copied into their places
-//   state       the update of a training step computes it; where no gradients are found: it goes
-//               into what a run keeps without a product between
-//   range       f16 does not hold what it was (value_ranges.h) or, where nothing is known of it,
-//               what it may be; of a product: what an operand was
-//   no-kernel   the target multiplies this type no faster, or not these extents
-//   chain       an operand stays inside of the product's kernel
-// What is known of the module before it was fused.
+//   input, output   a port of the module: its type is part of the interface
+//   sums, wide  as in hlo::Narrowing; unknown: an operator without such information
+//   loop        a value of a loop or a branch, which other computations read
+//   copied      written or read by a command that is no kernel: arrays are copied into place
+//   state       the update of a training step computes it; if no gradients are found: kept results
+//               are computed from it without a product in between
+//   range       f16 does not hold the range of its values (value_ranges.h) or, if that is unknown,
+//               their possible range; of a product: the range of an operand
+//   no-kernel   the target does not multiply this type faster, or not with these extents
+//   chain       an operand is computed inside the product's kernel
+// Facts about the module before fusion.
 struct MixedHints {
-  // A step that meets what f16 does not hold is noticed and taken back (loss_scale.h): no value is
-  // fixed for its range.
+  // Steps in which f16 overflows are detected and undone (loss_scale.h): no value is fixed for its
+  // range.
   bool guarded = false;
-  // Of a step of training: what its update computes (gradient_flow.h), by same_value().
+  // Of a training step: the values that its update computes (gradient_flow.h), by same_value().
   std::optional<std::unordered_set<std::string>> update;
-  std::shared_ptr<const ValueRanges> ranges;  // what values were; may be null
+  std::shared_ptr<const ValueRanges> ranges;  // of recorded values; may be null
 };
-// A value before and after fusion: its name alone may be another's behind it.
+// Identifies a value before and after fusion: after it the name alone may refer to another one.
 std::string same_value(const hlo::Instr& instr);
-std::string same_value(const StoredValue& value);  // of f32
+std::string same_value(const StoredValue& value);  // the value is f32
 
 MixedGraph mixed_graph(const hlo::Module& fused, const target::Target& target, tensor::Type low,
                        const MixedHints& hints = {});

@@ -12,10 +12,10 @@ namespace {
 using tensor::Type;
 
 constexpr double kPicoseconds = 1000;
-// Of a depthwise convolution that reads 16 bits: each element is converted once a vector. Tiles
-// take operands of their own type only, and a kernel that converts them gains nothing.
+// For a depthwise convolution that reads 16 bits: each element is converted once per vector. Tiles
+// require operands of their type, and a kernel that converts them gains nothing.
 constexpr double kWidening = 0.1;
-// What is rounded must save at least so much: it costs accuracy.
+// The least saving for which a value is rounded: rounding costs accuracy.
 constexpr double kLeastGainNs = 100;
 constexpr double kNeverNs = static_cast<double>(MinCut::kNever) / kPicoseconds;
 
@@ -62,11 +62,11 @@ class Planner {
     return cost::transfer_ns(cost::Transition::memory_reg, bytes, target_.cores, target_);
   }
 
-  // What a value or product takes by itself.
+  // Time of a value or product, without conversions.
   double own_ns(size_t node, bool low) const {
     if (!is_product(node)) {
       const StoredValue& value = graph_.values[node];
-      if (value.is_constant) return 0;  // with the product that reads it
+      if (value.is_constant) return 0;  // counted with the product that reads it
       const double bytes = static_cast<double>(value.bytes) / (low ? 2 : 1);
       return moved_ns(bytes) * (1 + value.reads) + (low ? kLeastGainNs : 0);
     }
@@ -80,8 +80,8 @@ class Planner {
     return cost::overlapped_ns(p.flops / rate, moved_ns(low ? bytes / 2 : bytes)) +
            (low ? kLeastGainNs : 0);
   }
-  // A product in 16 bits of a value that is kept in f32: the value is written once more. Of an
-  // input that takes a kernel, or nothing where it is rounded as it is copied.
+  // Cost of a 16-bit product that reads a value stored in f32: the value is also written in 16
+  // bits. For an input that takes a kernel, or nothing if it is rounded while it is copied.
   double narrowing_ns(const MixedProduct& p, size_t side) const {
     const StoredValue& value = graph_.values[static_cast<size_t>(p.operands[side])];
     if (value.is_copied) return kNeverNs;
@@ -95,7 +95,7 @@ class Planner {
     return kWidening * p.flops / target_.peak_flops_per_ns(Type::f32);
   }
 
-  // Converted by a kernel of its own: what a rule asks for and a cut does not.
+  // Conversion by a separate kernel: a rule may require it, a cut never does.
   double apart_ns(const StoredValue& value) const {
     return moved_ns(1.5 * static_cast<double>(value.bytes)) + cost::call_ns(false, 1, target_);
   }
@@ -163,7 +163,8 @@ MixedPlan plan_mixed(const MixedGraph& graph, const target::Target& target, Type
 }
 
 Type fastest_small_float(const target::Target& target) {
-  // No instruction multiplies words of f16: that type only saves memory, where bf16 has none, too.
+  // There are no instructions for words of f16: that type only saves memory, so it is used only if
+  // bf16 has none, either.
   const bool words =
       schedule::find_product(Type::bf16, Type::bf16, Type::f32, target) != kernel::plain_mma();
   return !words && target.peak_flops_per_ns(Type::f16) > target.peak_flops_per_ns(Type::bf16)

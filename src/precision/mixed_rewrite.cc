@@ -13,9 +13,9 @@ using hlo::Instr;
 using hlo::Opcode;
 using tensor::Type;
 
-using Rounded = std::unordered_map<const Instr*, Instr*>;  // what readers get: what was rounded
+using Rounded = std::unordered_map<const Instr*, Instr*>;  // rounded: original
 
-// Every reader but the root gets `x` as the small type holds it.
+// Every reader except the root gets `x` rounded to the small type.
 bool round(Instr* x, Type low, Builder& b, MixedCounts* counts, Rounded* rounded) {
   hlo::Computation* computation = x->parent();
   const std::vector<Instr*> users = x->users();
@@ -39,8 +39,8 @@ bool is_number(const Instr* x) {
   return x->is(Opcode::constant) && x->shape().elems() == 1;
 }
 
-// Whether a value is still the one that it was chosen from, as a gradient of a clipped value asks,
-// cannot be seen where one of both was rounded: none would be equal any more.
+// A comparison of a value with the one that it was selected from, as in the gradient of a clipped
+// value, must use unrounded values if only one side was rounded: otherwise none would be equal.
 void compare_alike(hlo::Computation* entry, const Rounded& rounded) {
   for (Instr* x : entry->instrs()) {
     if (!x->is(Opcode::compare)) continue;
@@ -70,7 +70,7 @@ MixedCounts apply_mixed(const MixedPlan& plan, hlo::Module* module) {
   Builder b(entry);
   MixedCounts counts;
   Rounded rounded;
-  // Products first: the values' conversions then stand in front of theirs.
+  // Products first: the values' conversions then come before theirs.
   for (const bool products : {true, false})
     for (const MixedChoice& choice : plan.choices) {
       if (!choice.low || choice.is_product != products) continue;

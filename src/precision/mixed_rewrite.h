@@ -1,4 +1,4 @@
-// A plan of mixed precision, written into a module that is not fused yet.
+// Applies a plan of mixed precision to a module before fusion.
 #pragma once
 
 #include "hlo/module.h"
@@ -7,12 +7,12 @@
 namespace heddle::precision {
 
 struct MixedCounts {
-  int values = 0, products = 0;  // that are low
-  int casts = 0;                 // conversions that were written
+  int values = 0, products = 0;  // with low precision
+  int casts = 0;                 // conversions added
 };
 
-// Values of the plan are rounded where they are made (a conversion and back), operands of its
-// products are converted. What fusion named otherwise than the module does is left alone.
+// Values of the plan are rounded at their producers (a conversion and back), operands of its
+// products are converted. Entries whose name matches no instruction of the module are ignored.
 MixedCounts apply_mixed(const MixedPlan& plan, hlo::Module* module);
 
 }  // namespace heddle::precision

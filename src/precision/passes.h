@@ -1,5 +1,5 @@
-// The passes of this folder: a function each, in a file of its name, and the table of them all.
-// What a pass does is said in its file.
+// The passes of this folder: one function each, in a file of the same name, and a table of them.
+// Each file documents its pass.
 #pragma once
 
 #include <span>

@@ -4,9 +4,9 @@
 
 namespace heddle::precision {
 
-// Before anything is folded: weights are known by their bytes, and scales by standing behind them.
-// unsigned_activations first: zero points that it moves are then part of the products' own.
-// requantize behind them: it follows the scales from behind the sums to the next rounding.
+// Before anything is folded: weights are recognised by their bytes, and scales by their position
+// after them. unsigned_activations runs first: zero points that it moves then become part of the
+// products. requantize runs last: it follows the scales after the sums to the next rounding.
 std::string integer_pipeline(const target::Target& target) {
   if (target.kind != target::DeviceKind::cpu) return "";
   const bool fast =

@@ -1,4 +1,4 @@
-// Which passes of this folder a target wants, as text (pass/pipeline.h).
+// The passes of this folder that a target needs, as text (pass/pipeline.h).
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace heddle::precision {
 
-// What keeps a quantised model's products in few bits, between primitives and the rest of opt's
-// pipeline: packed weights are read as they are, and products are those of integers where the
-// target multiplies these faster than floats.
+// Passes that keep a quantised model's products in few bits; they run between the conversion to
+// primitives and the rest of opt's pipeline: packed weights are read directly, and products use
+// integers if the target multiplies these faster than floats.
 std::string integer_pipeline(const target::Target& target);
 
 }  // namespace heddle::precision

@@ -36,7 +36,8 @@ bool is_byte(const Instr* x) {
   return x->shape().type() == Type::s8 || x->shape().type() == Type::u8;
 }
 
-// The dimension of `x`'s operand that is x's `dim`; -1 stays, and none where it is taken apart.
+// The dimension of `x`'s operand that becomes x's `dim`; -1 stays -1; no value if it is split or
+// merged.
 std::optional<int64_t> dim_before(const Instr* x, int64_t dim) {
   if (dim < 0) return dim;
   if (x->is(Opcode::transpose)) return x->dimensions()[static_cast<size_t>(dim)];
@@ -48,14 +49,14 @@ std::optional<int64_t> dim_before(const Instr* x, int64_t dim) {
   return std::nullopt;
 }
 
-// The same the other way.
+// The inverse.
 std::optional<int64_t> dim_behind(const Instr* x, int64_t dim) {
   for (int64_t d = 0; d < x->shape().rank(); ++d)
     if (dim_before(x, d) == dim) return d;
   return std::nullopt;
 }
 
-// multiply(convert(integers), scale), either way round.
+// Matches multiply(convert(integers), scale), in either order.
 bool take_scale(Instr* x, QuantizedValue* found, Instr** integers) {
   if (!x->is(Opcode::multiply)) return false;
   for (size_t side : {size_t{0}, size_t{1}}) {
@@ -70,7 +71,7 @@ bool take_scale(Instr* x, QuantizedValue* found, Instr** integers) {
   return false;
 }
 
-// Zero points off: subtractions, and additions of constants, from the last to the first.
+// Removes zero points: subtractions, and additions of constants, from the last to the first.
 bool take_zeros(Instr* x, QuantizedValue* found, Instr** bytes) {
   while (x->is(Opcode::subtract) || x->is(Opcode::add)) {
     const std::optional<PerSlice> zero = per_slice(x->operand(1));

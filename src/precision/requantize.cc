@@ -1,9 +1,9 @@
-// requantize: what is divided by a constant scale and rounded is scaled once, where its first
-// factor stands, instead of twice:
+// requantize: a value that is divided by a constant scale and rounded is scaled once, at its first
+// factor, instead of twice:
 //
 //   round(max(x * a + b, 0) / s)   =>   round(max(x * (a / s) + b / s, 0))
 //
-// A result may round to the next integer where it lay between two of them within a few ulp.
+// The result may round to the next integer if it was within a few ulp of the middle between two.
 #include "opt/match.h"
 #include "opt/rewriter.h"
 #include "precision/passes.h"
@@ -18,7 +18,7 @@ using hlo::Shape;
 using tensor::Literal;
 using tensor::Type;
 
-// A constant number for all elements or slices.
+// A constant number for all elements, or constant slices.
 std::optional<PerSlice> constant_slices(Instr* x) {
   std::optional<PerSlice> slices = per_slice(x);
   if (!slices || !opt::is_constant_expression(slices->value)) return std::nullopt;
@@ -37,7 +37,7 @@ class Scaling {
  public:
   Scaling(PerSlice factor, Builder& b) : factor_(factor), b_(b) {}
 
-  // Can `x` take the factor without a multiplication of its own?
+  // Whether `x` can absorb the factor without an additional multiplication.
   bool takes(Instr* x, int depth = 0) const {
     constexpr int kDeep = 32;
     if (depth++ > kDeep) return false;

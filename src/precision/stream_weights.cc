@@ -1,16 +1,16 @@
-// stream_weights: one row times a matrix that is unpacked from constants of far fewer bytes
-// (weights of 2, 4 or 8 bits in blocks) takes as long as the matrix takes to be read. Its numbers
-// are packed into words of 32 bits, each of which holds numbers that stand 16 places apart, and the
-// product becomes a sum that unpacks neighbours into neighbours as it reads (fuse/groups.h,
-// find_once), instead of once into an array of floats:
+// stream_weights: the product of one row and a matrix that is unpacked from far smaller constants
+// (weights of 2, 4 or 8 bits in blocks) takes as long as reading the matrix. Its numbers are packed
+// into words of 32 bits, each of which holds numbers 16 positions apart, so that adjacent words
+// unpack into adjacent numbers. The product becomes a sum that unpacks them as it reads
+// (fuse/groups.h, find_once), instead of at load time into an array of floats:
 //
 //   dot(a[1,k], reshape((q[n,blocks,size] - zero) * scale))  =>
 //     sum over words of scale * (sum over the shifts of a block of a * (word >> shift & mask)
 //                                - zero * sum over these of a)
 //
-// The order of the sum is another one. Where the zero point is the middle of the numbers, as it
-// mostly is, the words hold the differences to it: two shifts extend their signs, at the cost of
-// the shift and the mask.
+// The order of the sum changes. If the zero point is the middle of the numbers, as it mostly is,
+// the words hold the differences to it: two shifts extend their signs, at the same cost as the
+// shift and the mask.
 #include <cmath>
 
 #include "opt/match.h"
@@ -28,9 +28,9 @@ using tensor::Shape;
 using tensor::Type;
 
 constexpr int64_t kWordBits = 32;
-constexpr int64_t kLanes = 16;  // words side by side
+constexpr int64_t kLanes = 16;  // words processed together
 
-// The least bits of 2, 4 and 8 that hold all of these u8 numbers.
+// The smallest of 2, 4 and 8 bits that holds all of these u8 numbers.
 int64_t bits_of(const Instr* x) {
   const auto most = [](const auto& self, const Instr* y, int depth) -> uint64_t {
     if (depth == 0) return UINT8_MAX;
@@ -59,8 +59,8 @@ Instr* shifts(Type type, int64_t first, int64_t step, int64_t count, Builder& b)
   return with_scalar(Opcode::add, x, static_cast<double>(first), b);
 }
 
-// How the numbers of a row of weights lie: words [groups, kLanes], each of `parts` blocks of
-// `steps` numbers; more than one group where a block is longer than what a row of words holds.
+// Order of the numbers in a row of weights: words [groups, kLanes], each with `parts` blocks of
+// `steps` numbers; a block longer than one row of kLanes words has several groups.
 struct Layout {
   int64_t bits, groups, parts, steps, size;
   int64_t each() const { return parts * steps; }
@@ -81,7 +81,7 @@ Instr* padded_to(Instr* x, int64_t d, int64_t extent, Builder& b) {
   return b.pad(x, b.scalar(x->shape().type(), 0), none, high, none);
 }
 
-// u8 [n,blocks,size] as u32 [n,groups,kLanes]; made of constants, once.
+// u8 [n,blocks,size] as u32 [n,groups,kLanes]; computed from constants, once.
 Instr* packed(Instr* numbers, const Layout& layout, Builder& b) {
   const Ints from = numbers->shape().extents();
   const Ints apart{from[0], layout.groups, layout.each(), kLanes};
@@ -91,7 +91,7 @@ Instr* packed(Instr* numbers, const Layout& layout, Builder& b) {
   return b.reduce(Opcode::add, b.binary(Opcode::shift_left, x, by), {2});
 }
 
-// A factor of every number, or of all in one block, for the numbers [n,groups,parts,kLanes]. Null:
+// A factor of every number, or one per block, for numbers [n,groups,parts,kLanes]. Null: `x` is
 // neither.
 Instr* of_blocks(Instr* x, const Ints& all, const Layout& layout, Builder& b) {
   if (!x->is(Opcode::broadcast)) return nullptr;
@@ -105,8 +105,7 @@ Instr* of_blocks(Instr* x, const Ints& all, const Layout& layout, Builder& b) {
   return b.reshape(y, all);
 }
 
-// The numbers of one step out of words [n,groups,parts,kLanes], as f32; `is_signed`: with their
-// signs.
+// The numbers of one step from words [n,groups,parts,kLanes], as f32; `is_signed`: sign-extended.
 Instr* number(Instr* words, const Layout& layout, int64_t step, bool is_signed, Builder& b) {
   const Ints all = words->shape().extents();
   const int64_t first = layout.bits * step, next = layout.bits * layout.steps;
@@ -134,7 +133,7 @@ opt::Rewriter::Proposal visit(Instr* x, Builder& b) {
   if (!attrs.rest.empty() || !attrs.lhs_batch_dims.empty() ||
       attrs.rhs_contracting_dims != Ints{1} || a->shape().elems() != k)
     return {};
-  // The last block may be longer than what is left of k.
+  // The last block may extend past k.
   if (w->is(Opcode::slice)) w = w->operand(0);
   if (!w->is(Opcode::reshape)) return {};
   const int64_t padded = w->shape().dim(1);

@@ -1,11 +1,11 @@
-// unsigned_activations: an s8 value that a run quantises is kept as u8, 128 higher, where it is
-// dequantised: products of bytes read u8 on the left. The zero point behind takes the 128 back, and
-// the addition joins that of the zero point in front:
+// unsigned_activations: keeps an s8 value that a run quantises and dequantises as u8, 128 higher:
+// byte products read u8 on the left. The zero point of the dequantisation subtracts the 128, the
+// addition is merged with that of the zero point of the quantisation:
 //
 //   q = s8 convert(round(x) + z);  s32 convert(q)
 //     =>  u = u8 convert(round(x) + (z + 128));  s32 convert(u) - 128
 //
-// Whole numbers within the type are added exactly, and the others are clamped to the same end. A NaN
+// Whole numbers within the type are added exactly, others are clamped to the same end. A NaN
 // becomes the least number instead of 0.
 #include "opt/match.h"
 #include "opt/rewriter.h"
@@ -20,7 +20,7 @@ using hlo::Opcode;
 using tensor::Literal;
 using tensor::Type;
 
-// round(x), with a whole number added or not: what is added in all, and to what.
+// round(x), possibly plus whole numbers: their sum, and the rounded value.
 struct Rounded {
   Instr* value = nullptr;
   double more = 0;
@@ -40,7 +40,7 @@ Rounded rounded(Instr* x) {
   return x->is(Opcode::round_nearest_even) ? Rounded{x, more} : Rounded{};
 }
 
-// Where an s8 that is a rounded number is read as a wider one.
+// Matches an s8 made from a rounded number where it is converted to a wider type.
 opt::Rewriter::Proposal visit(Instr* x, Builder& b) {
   const Type to = x->shape().type();
   if (!x->is(Opcode::convert) || (to != Type::s32 && to != Type::f32)) return {};

@@ -43,7 +43,7 @@ Result<ValueRange> read_range(const Json& json, const std::string& name) {
     left -= count;
     seen.counts[static_cast<size_t>(last - ValueRange::kLeastExponent)] = count;
   }
-  // Both say how large the largest is.
+  // `most` and the counts must agree on the largest exponent.
   const bool any = last >= ValueRange::kLeastExponent;
   if (left < 0 || any != (seen.most > 0) || (any && std::ilogb(seen.most) != last))
     return wrong("its counts contradict each other");

@@ -1,6 +1,7 @@
-// What f32 values were in runs over a calibration set, and whether f16 holds them: the largest one
-// and counts by power of two, in memory that does not grow with the set. A list of operators cannot
-// tell: one product of T5 gives 66,246, where its like give a hundredth of that.
+// Ranges of f32 values in runs over a calibration set, to decide whether f16 holds them: the
+// largest one and counts by power of two, in memory that does not grow with the set. A list of
+// operators is not enough: one product of T5 gives 66,246, while similar ones give a hundredth of
+// that.
 //
 // Text: JSON, {"schema": 1, "kind": "ranges", "values": [{"value": …, "exponents": [[e, n], …]}]}.
 #pragma once
@@ -25,28 +26,28 @@ struct ValueRange {
 
   int64_t elements = 0, not_finite = 0;
   double most = 0;  // the largest finite |x|
-  // Of those with 2^e <= |x| < 2^(e+1), by e - kLeastExponent. Zeros are in none.
+  // Counts of values with 2^e <= |x| < 2^(e+1), by e - kLeastExponent. Zeros are not counted.
   std::array<int64_t, kMostExponent - kLeastExponent + 1> counts{};
 
   void add(std::span<const float> values);
   int64_t nonzeros() const { return below(kMostExponent + 1); }
   int64_t below(int exponent) const;       // 0 < |x| < 2^exponent
-  double share_below(int exponent) const;  // of those that are not 0
+  double share_below(int exponent) const;  // of nonzero values
   bool operator==(const ValueRange&) const = default;
 };
 
-// By what the values are called: same_value() of mixed_graph.h.
+// By value, as named by same_value() of mixed_graph.h.
 using ValueRanges = std::map<std::string, ValueRange>;
 
-// Other inputs may give eight times as much as those that were seen.
+// Allows for inputs whose values are eight times as large as those seen.
 bool overflows_f16(const ValueRange& seen);
-// Whether a value of that record may be kept in f16: it does not overflow, and at most 1 in 1,000
-// loses bits because it is small.
+// Whether a value with these counts may be stored in f16: it does not overflow, and at most 1 in
+// 1,000 loses bits because it is small.
 bool fits_f16(const ValueRange& seen);
 
-// The same records give the same bytes.
+// Deterministic.
 std::string to_text(const ValueRanges& ranges, const std::string& model, int64_t samples);
-// Error (user): it is no such text, or counts that contradict each other; without the file's name.
+// Error (user): invalid text, or contradictory counts; the message lacks the file's name.
 Result<ValueRanges> parse_ranges(std::string_view text);
 
 }  // namespace heddle::precision

@@ -1,9 +1,10 @@
-// whole_words: what a product sums up is filled up with zeros to whole words, where the target has
-// an instruction for words of its types (kernel/mma.def) and multiplies at least as often without
-// it: three channels of a picture become four bytes, 77 columns of bf16 become 78. The kernel is
-// filled up once where it is a constant; the other side where it is made or turned anyway. Where
-// the features of a line of the window lie beside each other and make fewer words together, the
-// picture becomes one of a single channel: 7 times 3 features by 22 of bf16, instead of 7 times 4.
+// whole_words: pads the contracted dimension of a product with zeros to whole words, if the target
+// has an instruction for words of its types (kernel/mma.def) and would otherwise need at least as
+// many multiplications: three channels of a picture become four bytes, 77 columns of bf16 become
+// 78. A constant kernel is padded at load time; the other side where it is computed or transposed
+// anyway. If the features along a line of the window are contiguous and together make fewer words,
+// the picture becomes one with a single channel: 7 times 3 features by 22 of bf16, instead of 7
+// times 4.
 #include "kernel/mma.h"
 #include "opt/match.h"
 #include "opt/rewriter.h"
@@ -19,7 +20,7 @@ using hlo::Instr;
 using hlo::Ints;
 using hlo::Opcode;
 
-// Each element of a copied row is used so often, at least.
+// Each element of a copied row must be used at least so often.
 constexpr int64_t kUses = 64;
 
 Instr* filled(Instr* x, int64_t dimension, int64_t by, Builder& b) {
@@ -29,7 +30,7 @@ Instr* filled(Instr* x, int64_t dimension, int64_t by, Builder& b) {
   return b.pad(x, b.scalar(x->shape().type(), 0), none, high, none);
 }
 
-// Elements of k in a word of these types; 1: there are no words.
+// Elements of k in a word of these types; 1: no word instruction.
 int64_t word_of(const Instr* x) {
   for (const kernel::MmaDescriptor& mma : kernel::mma_table())
     if (mma.is_dot() && mma.a == x->operand(0)->shape().type() &&
@@ -38,14 +39,14 @@ int64_t word_of(const Instr* x) {
   return 1;
 }
 
-// Of `k` elements, those that are missing in the last word; 0: nothing is gained.
+// Number of elements missing from the last word of `k`; 0: no gain.
 int64_t missing(const Instr* x, int64_t k) {
   const int64_t word = word_of(x);
   const int64_t by = (word - k % word) % word;
   return (k + by) / word < k ? by : 0;
 }
 
-// A convolution whose last window digit and features are one digit.
+// A convolution in which the last window dimension and the features are merged into one dimension.
 class JoinedLines {
  public:
   explicit JoinedLines(const Instr* x)
@@ -54,8 +55,8 @@ class JoinedLines {
         features_(x->operand(0)->shape().dim(attrs_.dims.input_feature)),
         word_(word_of(x)) {}
 
-  // The picture's features stand last behind its last spatial dimension, and so do the kernel's
-  // behind its own; words of neighbouring columns overlap as a whole or not at all.
+  // The picture's features must directly follow its last spatial dimension, at the end, and the
+  // kernel's features its last spatial dimension; the stride must be a whole number of words.
   bool gains() const {
     const hlo::ConvolutionDims& dims = attrs_.dims;
     if (attrs_.window.dims.empty() || word_ == 1) return false;
@@ -104,7 +105,7 @@ class JoinedLines {
     return b.pad(picture, b.scalar(picture->shape().type(), 0), before, behind, none);
   }
 
-  // Dimension `at` and the one behind it as one, and one of a single element.
+  // Merges dimension `at` with the next one; the next one gets extent 1.
   static Ints joined(const Instr* x, int64_t at) {
     Ints extents = x->shape().extents();
     extents[static_cast<size_t>(at)] *= extents[static_cast<size_t>(at) + 1];

@@ -1,6 +1,6 @@
-// What compiled code relies on and no table can be checked against: the sizes of what a launch
-// hands to it, run-time dimensions, tasks, scratch, and the extents that a program is for. Its hash
-// stands beside the code in a file, so that tables which were changed are refused.
+// The properties that compiled code relies on and that no table can be checked against: sizes of a
+// launch's arguments, run-time dimensions, tasks, scratch, and the extents of the program. A file
+// stores their hash with the code, so that changed tables are refused.
 #pragma once
 
 #include "base/hash.h"

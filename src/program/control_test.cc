@@ -1,4 +1,4 @@
-// Loops, branches and updates in a program: what the verifier says, text, file, fold_once.
+// Loops, branches and updates in a program: messages of the verifier, text, file, fold_once.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -142,10 +142,10 @@ TEST(control, NamesEveryFault) {
          e.p.regions[1].commands.pop_back();
          e.p.regions[1].info.pop_back();
        }},
-      // The old state, when the next one has taken its place.
+      // The old state after the next one has taken its memory.
       {"reads array where",
        [](Example& e) { e.inner<Launch>(1, 2).arguments[0].buffer = e.array; }},
-      // What lies outside is there in the first trip, and not in the second.
+      // A value from outside that exists in the first trip, but not in the second.
       {"reads x_copy where",
        [](Example& e) {
          const BufferId copy = e.add("x_copy", BufferKind::temporary, 128, 640, 0, 13);

@@ -1,6 +1,6 @@
-// One function `visit` a struct lists its fields; Writer and Reader both walk that list, so that
-// the two directions cannot differ. Numbers are little-endian 64-bit words, lists have their length
-// in front.
+// Each struct has one function `visit` that lists its fields; Writer and Reader both use it, so
+// that the two directions cannot differ. Numbers are little-endian 64-bit words; lists begin with
+// their length.
 #include "program/encode.h"
 
 #include <cstring>
@@ -195,7 +195,7 @@ class Writer {
   }
 };
 
-// After the first fault every read gives zeros and `fault` says what was wrong.
+// After the first error every read returns zeros; `fault` describes the error.
 class Reader {
  public:
   explicit Reader(std::span<const uint8_t> bytes) : rest_(bytes) {}
@@ -261,7 +261,7 @@ class Reader {
   template <typename T>
   void get(std::vector<T>& list) {
     const uint64_t size = word();
-    // Every item takes at least one byte, so a list cannot be made longer than what is left; it
+    // Every item takes at least one byte, so a list cannot be longer than the remaining bytes; it
     // grows as items are read.
     if (size > rest_.size()) return fail("a list is longer than the section");
     for (uint64_t i = 0; i < size && fault == nullptr; ++i) get(list.emplace_back());
@@ -315,7 +315,7 @@ class Reader {
     if (fault == nullptr && !fits(layout, shape.rank())) return fail("a layout is wrong");
     shape.set_layout(std::move(layout));
   }
-  // What the layout functions take for granted.
+  // Whether the layout satisfies the preconditions of the layout functions.
   static bool fits(const Layout& layout, int64_t rank) {
     std::vector<bool> seen(static_cast<size_t>(rank));
     if (static_cast<int64_t>(layout.minor_to_major.size()) != rank) return false;

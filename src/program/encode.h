@@ -1,4 +1,4 @@
-// The `meta` section of a program file: everything but the object and the bytes of the constants.
+// The `meta` section of a program file: everything except the object and the bytes of constants.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct Decoded {
   Program program;                             // no object, constants empty
   std::vector<tensor::Shape> constant_shapes;  // by buffer; only of `constant` buffers
 };
-// Any bytes: what does not decode is a user error, and memory stays in proportion to the input.
+// Accepts any bytes: invalid ones are a user error, and memory use is proportional to the input.
 Result<Decoded> decode(std::span<const uint8_t> bytes);
 
-// The same of all that a file holds.
+// The same for the whole contents of a file.
 struct DecodedSaved {
   Saved saved;                                              // as in Decoded
   std::vector<std::vector<tensor::Shape>> constant_shapes;  // by variant

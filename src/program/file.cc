@@ -5,9 +5,9 @@
 // 104  bytes without padding: meta u64, object u64, constants u64
 // 128  number of programs u64
 // 136  five texts {bytes u64, text}: name, target name, features, build id, dimensions
-// The object section has the programs' objects one behind the other, each followed by the hash of
-// its contract (contract.h); constants that several of them have are there once.
-// The header block and the sections are padded with zeros to 4 KiB and lie without gaps, and the
+// The object section holds the programs' objects one after another, each followed by the hash of
+// its contract (contract.h); constants shared by several programs are stored once.
+// The header block and the sections are padded with zeros to 4 KiB and follow without gaps, and the
 // hashes cover the padding, so that no byte of the file is unchecked.
 #include "program/file.h"
 
@@ -95,8 +95,8 @@ std::vector<uint8_t> header_block(const Header& header) {
     out.insert(out.end(), text->begin(), text->end());
   }
   out.resize(page_up(out.size()));
-  if (header.header_bytes == 0) return out;  // only its size is asked for
-  // The seed carries what stands before the hash.
+  if (header.header_bytes == 0) return out;  // only the size was needed
+  // The seed covers the bytes before the hash.
   const uint64_t seed = hash64({reinterpret_cast<const char*>(out.data()), 24});
   const uint64_t hash = hash64(
       {reinterpret_cast<const char*>(out.data()) + kHashBegin, out.size() - kHashBegin}, seed);
@@ -163,7 +163,7 @@ Result<Header> parse_header(const std::string& path, const uint8_t* data, uint64
   return header;
 }
 
-// What the header tells of the target, from its text.
+// Reads name and features from the target's text.
 void read_target(const std::string& text, FileHeader& facts) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return;
@@ -177,7 +177,7 @@ void read_target(const std::string& text, FileHeader& facts) {
   }
 }
 
-// Constants by their place in the image.
+// Constants in the order of their offsets in the image.
 std::vector<size_t> constant_order(const Program& program) {
   std::vector<size_t> order;
   for (size_t i = 0; i < program.buffers.size(); ++i)
@@ -194,8 +194,8 @@ struct Piece {  // of the image
   const void* data = nullptr;
 };
 
-// The first program's constants where it has them. Another one's are those that are there already,
-// each taken once by it, or lie behind.
+// The first program's constants keep their offsets. A constant of another program reuses an equal
+// one in the image (each at most once per program), or is appended.
 std::vector<Piece> place_constants(Saved& saved) {
   std::vector<Piece> image;
   std::map<Hash128, std::vector<size_t>> known;  // pieces by content
@@ -323,7 +323,7 @@ Result<Saved> read_saved(const std::string& path, const Header& header,
   return saved;
 }
 
-// Of a file; or (descriptor -1) of a copy of `from`, aligned as a file's sections are.
+// From a file, or (descriptor -1) from a copy of `from`, aligned as the sections of a file are.
 Result<Saved> load_mapped(const std::string& path, uint64_t bytes, int descriptor,
                           const char* from = nullptr) {
   if (bytes < kPage) return user_error("{}: not a compiled program, or cut short", path);
@@ -349,7 +349,7 @@ Status save(const Program& program, const std::string& path) {
 
 Status save(const Saved& saved, const std::string& path) {
   HEDDLE_RETURN_IF_ERROR(verify(saved));
-  Saved placed = saved;  // constants stay where they are
+  Saved placed = saved;  // shares the constants' memory
   const std::vector<Piece> image = place_constants(placed);
   const Program& first = saved.variants[0].program;
   Header header;

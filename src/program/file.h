@@ -1,4 +1,4 @@
-// The file format of a program (.heddle): header readable without loading, sections with offsets,
+// The file format of a program (.heddle): a header readable without loading, sections with offsets,
 // version, checksum. Sections are 4 KiB-aligned so that constants are mapped, not read.
 #pragma once
 
@@ -11,15 +11,15 @@
 
 namespace heddle::program {
 
-// Of what a program holds, and two more for what a file adds: a contract beside its code, extents
-// that follow from others.
+// The program's version plus two for additions by the file: contracts of the code, and extents that
+// are derived from others.
 inline constexpr int kFileVersion = Program::kVersion + 2;
 
 struct FileHeader {
   int version = 0;
   std::string name, target_name, features, build_id;
-  std::string dimensions;  // dimensions_text: empty where all extents are numbers
-  int64_t programs = 0;    // one for each bucket of these
+  std::string dimensions;  // dimensions_text(); empty if all extents are constant
+  int64_t programs = 0;    // one for each bucket of dimensions
   int64_t constant_bytes = 0, object_bytes = 0, file_bytes = 0;
 };
 
@@ -28,9 +28,9 @@ Status save(const Saved& saved, const std::string& path);
 Status save(const Program& program, const std::string& path);
 // Truncated, flipped, foreign or newer files are user errors with a reason.
 Result<Saved> load_saved(const std::string& path);
-// The same from memory, which is copied; `name` is for messages.
+// The same for a file in memory, which is copied; `name` is for messages.
 Result<Saved> load_saved(const std::string& name, std::string_view bytes);
-// Of a file of one program.
+// For a file with one program.
 Result<Program> load(const std::string& path);
 Result<FileHeader> read_header(const std::string& path);
 

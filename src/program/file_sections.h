@@ -19,8 +19,8 @@ inline constexpr size_t kChunk = size_t{1} << 20;
 
 inline uint64_t page_up(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-// A section is hashed a chunk at a time, each with the hash before it as seed, so that the writer
-// need not hold it.
+// A section is hashed in chunks, each with the previous hash as seed, so that the writer need not
+// hold the whole section.
 class SectionHash {
  public:
   void add(std::string_view chunk) { hash_ = hash64(chunk, hash_); }

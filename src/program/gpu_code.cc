@@ -15,7 +15,7 @@ constexpr size_t kLongestLine = 1024;
 
 }  // namespace
 
-// "heddle.cubin 1 sm_90 <functions> <bytes>", a line a function, the cubin.
+// "heddle.cubin 1 sm_90 <functions> <bytes>", one line per function, the cubin.
 std::vector<uint8_t> encode_gpu_code(const GpuCode& code) {
   std::string text = fmt::format("heddle.cubin 1 {} {} {}\n", code.architecture,
                                  code.functions.size(), code.cubin.size());

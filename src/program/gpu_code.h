@@ -1,5 +1,5 @@
-// The object of a GPU's kernels: a cubin, and in front of it, as text, how its functions are
-// launched. It stands where a CPU's program has its relocatable object.
+// The object of a program for a GPU: a text with launch parameters of its functions, then a cubin.
+// It takes the place of the relocatable object in a program for a CPU.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace heddle::program {
 struct GpuFunction {
   std::string name;
   int64_t blocks = 1;
-  int threads = 1;            // of a block
-  int64_t scratch_bytes = 0;  // of a block, that the launch asks for; 0: the cubin says it itself
+  int threads = 1;            // per block
+  int64_t scratch_bytes = 0;  // per block, dynamic; 0: static, declared in the cubin
   int buffers = 0, dims = 0;  // arguments: addresses, then 64-bit extents
   bool operator==(const GpuFunction&) const = default;
 };
@@ -27,7 +27,7 @@ struct GpuCode {
 };
 
 std::vector<uint8_t> encode_gpu_code(const GpuCode& code);
-// Error (user): it is none, or damaged.
+// Error (user): not GPU code, or damaged.
 Result<GpuCode> decode_gpu_code(std::span<const uint8_t> bytes);
 
 }  // namespace heddle::program

@@ -1,6 +1,7 @@
 // Layout (little-endian words): bytes of the meta section, of the object, number of constants; for
-// each constant buffer {number of its weight or kOwn, offset in it or in what is kept}; the meta
-// section, the object, and the constants that are kept, each at a multiple of 64 bytes of theirs.
+// each constant buffer {number of its weight or kOwn, offset in it or in the stored constants}; the
+// meta section, the object, and the stored constants, each at a multiple of 64 bytes from the
+// first.
 #include "program/image.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ uint64_t align_up(uint64_t bytes) {
 
 const char* begin_of(const Literal& literal) { return static_cast<const char*>(literal.data()); }
 
-// Finds memory among arrays.
+// Finds the weight that contains an address range.
 class Weights {
  public:
   explicit Weights(std::span<const Literal> weights) : weights_(weights), order_(weights.size()) {

@@ -1,5 +1,5 @@
-// A program as bytes in memory, without the weights of the model that it was compiled from: what
-// the compile cache keeps. For a file of its own see file.h.
+// A program as bytes in memory, without the weights of its model: the format of the compile cache.
+// For files see file.h.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace heddle::program {
 
-// Constants that share memory with one of `weights` (arrays) are named by it, others are kept whole
-// where that is no more than `most_bytes` in all. None: it is more.
+// Constants in the memory of one of `weights` (arrays) are stored as references to it, others with
+// their bytes. No value: these exceed `most_bytes` in total.
 std::optional<std::vector<uint8_t>> to_image(const Program& program,
                                              std::span<const tensor::Literal> weights,
                                              int64_t most_bytes);
-// `weights`: as they were, in content and order. Their memory is shared with the program's
-// constants. Error (user): not such bytes. It is not verified.
+// `weights`: equal to those given to to_image(), in the same order; the program's constants share
+// their memory. Error (user): invalid bytes. The program is not verified.
 Result<Program> from_image(std::span<const uint8_t> bytes,
                            std::span<const tensor::Literal> weights);
 

@@ -19,7 +19,7 @@ Literal numbers(int64_t n, float first) {
   return Literal::from<float>(Shape::array(Type::f32, {n}), values);
 }
 
-// A program of three constants: one of the model's arrays, a part of another, one of its own.
+// A program with three constants: an array of the model, a part of another, and a separate one.
 struct Example {
   std::vector<Literal> weights = {numbers(100, 0), numbers(64, 1000)};
   Program program;
@@ -46,7 +46,7 @@ TEST(image, SharesTheModelsWeights) {
   const auto bytes = to_image(e.program, e.weights, 1000);
   ASSERT_TRUE(bytes);
   EXPECT_LT(bytes->size(), 1500u);
-  // Another reading of the model: equal weights elsewhere in memory.
+  // The model is read again: equal weights at other addresses.
   const std::vector<Literal> again = {numbers(100, 0), numbers(64, 1000)};
   auto read = from_image(*bytes, again);
   ASSERT_TRUE(read) << read.error().message;
@@ -61,7 +61,7 @@ TEST(image, TooMuchOfItsOwnIsNone) {
   Example e;
   EXPECT_TRUE(to_image(e.program, e.weights, 20));
   EXPECT_FALSE(to_image(e.program, e.weights, 19));
-  EXPECT_FALSE(to_image(e.program, {}, 500));  // all of it is its own then
+  EXPECT_FALSE(to_image(e.program, {}, 500));  // then all constants are stored
   EXPECT_TRUE(to_image(e.program, {}, 1000));
 }
 
@@ -76,7 +76,7 @@ TEST(image, OtherBytesAreAnError) {
   for (int round = 0; round < 2000; ++round) {
     std::vector<uint8_t> bad = *good;
     bad[random() % bad.size()] ^= static_cast<uint8_t>(1 + random() % 255);
-    (void)from_image(bad, e.weights);  // must not crash; the cache's checksum is in front of it
+    (void)from_image(bad, e.weights);  // must not crash; the cache checks a checksum before
   }
 }
 

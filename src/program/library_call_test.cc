@@ -1,4 +1,4 @@
-// Commands of a vendor library: checked, written, read back, shown.
+// Commands of a vendor library: verified, saved, loaded, printed.
 #include <gtest/gtest.h>
 
 #include <functional>

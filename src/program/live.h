@@ -1,4 +1,4 @@
-// What of a program's temporaries is alive when.
+// Temporaries of a program that are alive at given commands.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace heddle::program {
 
-// Temporaries in the device's memory alive at commands [first, end), by their numbers.
+// Temporaries in device memory that are alive at some command in [first, end).
 std::vector<const Buffer*> alive(const Program& program, int64_t first, int64_t end);
-// Bytes of the arena that they take: values may lie on each other.
+// Bytes of the arena that they cover: values may overlap.
 int64_t covered_bytes(std::vector<const Buffer*> buffers);
 
 }  // namespace heddle::program

@@ -1,4 +1,4 @@
-// The names of a command's nodes as people read them.
+// The names of a command's model nodes as readable text.
 #pragma once
 
 #include <string>

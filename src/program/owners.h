@@ -1,4 +1,4 @@
-// Private to the checker: maps of memory that say which buffer's bytes lie where.
+// Private to the checker: maps from memory to the buffer whose bytes it holds.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Owners {
     pieces_[range.begin] = {range.end, owner};
   }
 
-  // Nobody's bytes from now on.
+  // From now on the range holds no buffer's bytes.
   void erase(Range range) {
     if (range.begin == range.end) return;
     split(range.begin);
@@ -33,7 +33,7 @@ class Owners {
     pieces_.erase(pieces_.lower_bound(range.begin), pieces_.lower_bound(range.end));
   }
 
-  // Whether all of `range` holds bytes of one of the two.
+  // Whether all of `range` holds bytes of `owner` or `other`.
   bool holds(Range range, BufferId owner, BufferId other) const {
     int64_t at = range.begin;
     while (at < range.end) {
@@ -47,7 +47,7 @@ class Owners {
     return true;
   }
 
-  // What both have in common; neighbours of one owner are one piece.
+  // The intersection; adjacent pieces of one owner are merged.
   static Owners common(const Owners& a, const Owners& b) {
     Owners result;
     for (auto x = a.pieces_.begin(), y = b.pieces_.begin();
@@ -91,10 +91,10 @@ class Owners {
   std::map<int64_t, Piece> pieces_;  // by begin
 };
 
-// All that commands can write.
+// All memory that commands can write.
 struct Memory {
   Owners arena, once;
-  Owners host_arena, host_once;  // of a program with spaces
+  Owners host_arena, host_once;  // if the program has spaces
   std::vector<Owners> external;  // inputs, then outputs
 
   static Memory common(const Memory& a, const Memory& b) {

@@ -10,22 +10,23 @@
 // weights and computes large constant sub-graphs. It writes `once` buffers, which commands of the
 // run read as constants.
 //
-// Commands run in order. Each is parallel inside (its kernel's phases are split over the workers).
+// Commands run in order. Each is parallel inside (the tasks of its kernel's phases are split over
+// the workers).
 //
 // Control flow. A Loop and a Branch run regions: lists of commands of their own, each the region of
 // one command, on the same arena. Nothing is copied on the way in or out: a region names buffers of
-// the commands around it, and what it passes on is renamed in place (Carried, Joined).
+// the commands around it, and its results are renamed in place (Carried, Joined).
 //
-// Spaces. A program for a device with a memory of its own (Program::own_memory) says where each
-// buffer lies: on the device, or in the host's memory. Kernels read and write the device's, host
-// calls the host's; inputs and outputs are the caller's, on the host; constants are readable on
-// both sides. What crosses is a Copy between the two. The host evaluates the conditions of loops
-// and branches, and the positions of boxes.
+// Spaces. A program for a device with its own memory (Program::own_memory) has a space for each
+// buffer: device or host. Kernels access device memory, host calls host memory; inputs and outputs
+// are the caller's, on the host; constants are readable on both sides. A Copy moves a value from
+// one space to the other. The host evaluates the conditions of loops and branches, and the start
+// indices of updates.
 //
 // Commands are numbered consecutively: those of the once section first, then those of the run; the
 // commands of a command's regions (for_each_command, in views.h) follow it. A temporary belongs to
-// one of the two sections; each section has an arena of its own (the once section's is released
-// when it has run), and MemoryNumbers describe the run's.
+// one of the two sections; each section has its own arena (the once section's is released when it
+// has run), and MemoryNumbers describe the run's.
 #pragma once
 
 #include <cstdint>
@@ -47,9 +48,8 @@ using BufferId = Id<struct BufferTag>;
 using KernelId = Id<struct KernelTag>;
 using RegionId = Id<struct RegionTag>;
 
-// A buffer holds one value. Where a value is made in place of another one both have a buffer, and
-// these lie on the same bytes; several buffers may be of one output, the port's own with the last
-// value.
+// A buffer holds one value. If a value is made in place of another one, each has a buffer, on the
+// same bytes; one output may have several buffers: its port refers to the one with the final value.
 enum class BufferKind : uint8_t {
   input,      // bound by the caller
   output,     // bound by the caller; may alias an input (Buffer::alias)
@@ -61,16 +61,16 @@ enum class BufferKind : uint8_t {
 enum class Space : uint8_t { device, host };
 
 struct Buffer {
-  std::string name;  // of the value it was planned for
+  std::string name;  // of the value that it was planned for
   BufferKind kind = BufferKind::temporary;
   int64_t bytes = 0;
   int64_t offset_bytes =
       0;                // constant: in the image; once: in the once block; temporary: in the arena
   int64_t number = -1;  // input, output: position in Program::inputs / outputs
-  BufferId alias;       // output that must be the same memory as this input buffer; or none
+  BufferId alias;       // an output that must share this input buffer's memory; or none
   // Temporary: first and last command (inclusive) that touch it. For the checker and reports.
   int64_t first_command = 0, last_command = -1;
-  Space space = Space::device;  // where the program has spaces; constants: both
+  Space space = Space::device;  // if the program has spaces; constants: both
 };
 
 // Bytes [offset, offset + shape.bytes()) of a buffer, row-major unless the shape has a layout.
@@ -82,27 +82,27 @@ struct View {
 
 struct Phase {
   std::string symbol;   // function in the object
-  int64_t tasks = 1;    // with the run-time dimensions at their bound
-  bool serial = false;  // too small to be worth waking the workers
+  int64_t tasks = 1;    // with run-time dimensions at their bounds
+  bool serial = false;  // too small to wake the workers for
 };
 
 struct Kernel {
   std::string name;
-  std::string label;  // for readers: "softmax_select.2", of its operators; unique in the program
+  std::string label;  // readable: "softmax_select.2", of its operators; unique in the program
   std::vector<Phase> phases;
   int64_t scratch_bytes = 0;
-  // Per launch: arithmetic, and least bytes that must move (each input and output once).
+  // Per launch: arithmetic operations, and the least bytes to move (each input and output once).
   int64_t flops = 0, min_bytes = 0;
-  // Inputs (numbers of arguments) of which only the rows are read that other inputs name.
+  // Inputs (argument numbers) that are gathered: only the rows selected by other inputs are read.
   std::vector<int64_t> gathered;
   std::string schedule;  // text, for explain
   std::string text;      // kernel text; may be dropped when saved
 };
 
 // The kernel reads the first `inputs` arguments and writes the next `outputs`; the others are its
-// workspace. Output i may lie on input in_place[i], on all its bytes; otherwise what is written
-// overlaps nothing. Where in_part[i] is not 0 it must lie there: the kernel puts a box into it, as
-// an Update does, and leaves the rest.
+// workspace. Output i may alias input in_place[i], on all its bytes; otherwise written memory must
+// not overlap anything. If in_part[i] is not 0 it must alias it: the kernel updates a slice of it,
+// as an Update does, and leaves the rest unchanged.
 struct Launch {
   KernelId kernel;
   std::vector<View> arguments;  // in the ABI order of the kernel's global buffers
@@ -114,55 +114,55 @@ struct Launch {
 struct Copy {  // dense bytes; sizes equal; between spaces or within one
   View from, to;
 };
-// A box of `operand` becomes `update`: the rest is not touched, so `result` is the memory of
-// `operand`, all of it. Row-major; element types and ranks are equal.
+// A slice of `operand` becomes `update` (dynamic-update-slice): the rest is not touched, so
+// `result` must be all of the memory of `operand`. Row-major; element types and ranks are equal.
 struct Update {
   View operand, update, result;
-  std::vector<View> starts;  // an integer scalar a dimension, clamped so that the box fits
+  std::vector<View> starts;  // one integer scalar per dimension, clamped so that the slice fits
 };
-// The pieces one behind the other along a dimension. Row-major; element types and the other
-// dimensions are equal.
+// Concatenates the pieces along a dimension. Row-major; element types and the other dimensions are
+// equal.
 struct Concatenate {
   std::vector<View> pieces;
   View result;
   int64_t dimension = 0;
 };
-// An operator that has no kernel: done on the host by a function that `api` registers under
-// `function` ("interp": the HLO in `text`, a module whose entry has one parameter an argument).
+// An operator without a kernel: a function that `api` registers as `function` does it on the host
+// ("interp": evaluates the HLO in `text`, a module whose entry has one parameter per argument).
 struct HostCall {
   std::string function, text;
   std::vector<View> arguments, results;
 };
-// An operator that a vendor library does, found by `library` when the program is loaded. It runs in
-// `tasks` parts that write different bytes of the result, each on one thread.
+// An operator that a vendor library computes; `library` is looked up when the program is loaded. It
+// runs as `tasks` parts that write disjoint bytes of the result, each on one thread.
 struct LibraryCall {
-  std::string library, operation;  // "onednn"; what is done, as text (library/operation.h)
-  std::vector<View> arguments;     // f32: A, B, and a bias where the operation has one
+  std::string library, operation;  // "onednn"; the operation as text (library/operation.h)
+  std::vector<View> arguments;     // f32: A, B, and a bias if the operation has one
   View result;
   std::vector<int64_t> fixed;  // arguments that are constants or once results
   int64_t tasks = 1;
-  int64_t flops = 0, min_bytes = 0;  // as of a kernel
+  int64_t flops = 0, min_bytes = 0;  // as for a kernel
 };
-// One array of a loop's state. Before the first trip `init` becomes `state`, which is the same
-// memory; after each, `next` does. `next` is the same memory too, or (swapped) a buffer of its own
-// of equal size that exchanges contents with the state's; the executor exchanges addresses.
+// One array of a loop's state. Before the first trip `init` becomes `state`, in the same memory;
+// after each trip, `next` does. `next` is in the same memory, too, or (swapped) in a buffer of
+// equal size that exchanges contents with the state's; the executor exchanges addresses.
 struct Carried {
   View init, state, next;
   bool swapped = false;
 };
-// Runs `condition`, and while it leaves `predicate` true, `body` and `condition` again.
+// Runs `condition`; while it leaves `predicate` true, runs `body` and `condition` again.
 struct Loop {
   RegionId condition, body;
   View predicate;  // pred[]
   std::vector<Carried> carried;
 };
-// After region r, sources[r] becomes `result`, which is the same memory.
+// After region r, sources[r] becomes `result`, in the same memory.
 struct Joined {
   std::vector<View> sources;  // by region
   View result;
 };
-// Runs one region: by a pred true the first, false the second; by a number the one that it says,
-// the last where there is none.
+// Runs one region: if the selector is pred, the first for true, the second for false; if it is a
+// number, the region of that index, or the last if it is out of range.
 struct Branch {
   View selector;  // pred[] or an integer scalar
   std::vector<RegionId> regions;
@@ -174,9 +174,9 @@ using Command =
 struct CommandInfo {      // beside each command
   std::string name;       // the HLO instruction it came from
   std::string operators;  // "add, reduce, multiply": for profile and inspect
-  // Of the model's own nodes (hlo/node_names.h) whose work it does, its own first, then those of
-  // views of its results and of what was prepared for it. A command of a region, not the loop
-  // around it, has the names of what it does.
+  // The model nodes (hlo/node_names.h) whose work it does, its own first, then those of views of
+  // its results and of constant work prepared for it. Commands of a region have names of their own;
+  // the loop around them does not repeat these.
   std::vector<std::string> nodes;
 };
 
@@ -189,24 +189,24 @@ struct Port {  // an input or an output
   std::string name;
   std::string alias_name;  // another accepted name; may be empty
   tensor::Shape shape;
-  BufferId buffer;  // output without a buffer of its own: see `source`
+  BufferId buffer;  // invalid for an output without a buffer: see `source`
   View source;      // output that is an input or a constant: copied at the end of a run
 };
 
-struct MemoryNumbers {            // always reported as three (docs/architecture.md)
-  int64_t lower_bound_bytes = 0;  // most bytes live at one command
+struct MemoryNumbers {            // always reported together (docs/architecture.md)
+  int64_t lower_bound_bytes = 0;  // peak of the bytes live at one command
   int64_t plan_bytes = 0;         // size of the arena
   int64_t unshared_bytes = 0;     // sum of all temporaries
-  bool optimal = false;           // no plan of this order is lower: at the bound, or proved
+  bool optimal = false;  // no plan of this order is smaller: it equals the bound, or was proved
 };
 
-// Bytes of the run's arena that live on their own where memory is dynamic.
+// A part of the run's arena that is allocated separately if memory is dynamic.
 struct PoolBlock {
   int64_t offset_bytes = 0, bytes = 0;
 };
 
-// An array that goes on from run to run: a run reads it as an input and leaves it as an output,
-// which lies on that input where the plan could have it so. Loaded, it begins with these bytes.
+// An array kept from run to run: a run reads it as an input and writes it as an output, which
+// aliases the input if the plan allows. After loading it has these bytes.
 struct StateArray {
   std::vector<uint8_t> start;  // of the ports' shape, dense and row-major
   bool operator==(const StateArray&) const = default;
@@ -224,9 +224,9 @@ struct Program {
   std::vector<Kernel> kernels;
   std::vector<Buffer> buffers;
   std::vector<Port> inputs, outputs;
-  // Hidden ports stand behind those that callers see (shown_inputs, shown_outputs): outputs of the
+  // Hidden ports come after the visible ones (shown_inputs, shown_outputs): outputs for the
   // computed ones of `index_checks`, in order; then an input and an output for each of `states`.
-  // The executor gives them memory.
+  // The executor allocates their memory.
   std::vector<tensor::IndexCheck> index_checks;  // what its inputs must be
   std::vector<StateArray> states;
   std::vector<Command> once, commands;
@@ -240,26 +240,27 @@ struct Program {
   bool own_memory = false;  // for a device that has: buffers have spaces, and the host an arena
   int64_t host_once_bytes = 0;
   MemoryNumbers host_memory;
-  // Dynamic memory: the run's temporaries lie in these blocks, which a pool gives out one by one,
-  // each from the first command that touches it to the last. By offset; none overlap. Empty: the
-  // arena is one block.
+  // Dynamic memory: the run's temporaries are in these blocks, each allocated from a pool from the
+  // first command that touches it to the last. Sorted by offset, disjoint. Empty: the arena is one
+  // block.
   std::vector<PoolBlock> pool_blocks;
 };
 
-// How many of the inputs and of the outputs, the first ones, are not hidden.
+// The number of visible inputs and outputs; these come first.
 size_t shown_inputs(const Program& program);
 size_t shown_outputs(const Program& program);
 
 // Bytes that an array takes in a buffer: dense, or with the padding of its layout; dynamic
-// dimensions at their bound. Tokens take none. INT64_MAX where that overflows or has no bound.
+// dimensions at their bound. Tokens take none. INT64_MAX if that overflows or a dimension has no
+// bound.
 int64_t stored_bytes(const tensor::Shape& shape);
 
-// Once-section results as constants: `values` holds the bytes of every once buffer, by
+// Turns once-section results into constants: `values` holds the bytes of every once buffer, by
 // BufferId::index() (others are ignored). The result has no once section, and none of the buffers
 // and constants that only the once section used.
 Program fold_once(const Program& program, const std::vector<tensor::Literal>& values);
-// The same of the whole block of once buffers, u8[once_bytes + host_once_bytes] (the host's last),
-// whose memory they share.
+// The same for the whole block of once buffers, u8[once_bytes + host_once_bytes] (the host's last);
+// the constants share its memory.
 Program fold_once(const Program& program, const tensor::Literal& once_block);
 
 }  // namespace heddle::program

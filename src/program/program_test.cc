@@ -90,7 +90,7 @@ TEST(verify, AcceptsTheExample) {
   EXPECT_TRUE(status) << status.error().message;
 }
 
-// Each of these breaks one rule; the message must name it.
+// Each fault breaks one rule; the message must name it.
 TEST(verify, NamesEveryFault) {
   struct Fault {
     const char* message;
@@ -173,12 +173,12 @@ TEST(verify, InPlaceIsAllowedWhereItIsDeclared) {
   e.command(1).in_place = {0};
   Status status = verify(e.p);
   EXPECT_TRUE(status) << status.error().message;
-  e.p.commands[2] = e.launch(1, {e.t0, e.bias, e.y}, 2);  // the value that is no more
+  e.p.commands[2] = e.launch(1, {e.t0, e.bias, e.y}, 2);  // the overwritten value
   status = verify(e.p);
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message.find("reads t0 where it was not written or is overwritten"),
             std::string::npos);
-  // Only on the operand that was declared.
+  // Only its declared operand may be overwritten.
   Example twice;
   twice.p.kernels.push_back({"twice", {}, {{"twice_p0", 1, true}}});
   twice.p.commands[1] = twice.launch(3, {twice.t0, twice.t0, twice.t1}, 2);
@@ -240,7 +240,7 @@ TEST(verify, AliasedOutputMayStayUnwritten) {
   EXPECT_TRUE(status) << status.error().message;
 }
 
-// A second output of the example that the next run begins with.
+// The example with a second output that is the next run's input.
 Example with_state() {
   Example e;
   const BufferId in = add_buffer(e.p, {"in", BufferKind::input, 8, 0, 1});
@@ -322,7 +322,7 @@ TEST(fold_once, DropsWhatOnlyTheOnceSectionUsed) {
   Status status = verify(folded);
   ASSERT_TRUE(status) << status.error().message;
   EXPECT_TRUE(folded.once.empty());
-  EXPECT_EQ(folded.buffers.size(), e.p.buffers.size() - 1);  // the weight went
+  EXPECT_EQ(folded.buffers.size(), e.p.buffers.size() - 1);  // the weight is gone
   for (const Buffer& b : folded.buffers) EXPECT_NE(b.name, "weight");
   const auto& arguments = std::get<Launch>(folded.commands[0]).arguments;
   EXPECT_EQ(folded.buffers[arguments[1].buffer.index()].name, "packed");
@@ -464,7 +464,7 @@ TEST(file, EveryDamageIsAUserError) {
   unlink(path.c_str());
 }
 
-// The decoder on its own, without the checksum in front of it.
+// The decoder alone, without the checksum.
 TEST(encode, AnyBytesDecodeOrFail) {
   Example e;
   const std::vector<uint8_t> good = encode(e.p);
@@ -479,7 +479,8 @@ TEST(encode, AnyBytesDecodeOrFail) {
     Result<Decoded> result = decode(bad);
     if (!result) continue;
     ++decoded;
-    // What decodes may still be nonsense: the verifier must survive it, with any constants.
+    // A decoded program may still be invalid: the verifier must not crash on it, with any
+    // constants.
     for (size_t i = 0; i < result->program.buffers.size(); ++i) {
       const Shape& shape = result->constant_shapes[i];
       if (result->program.buffers[i].kind == BufferKind::constant && shape.is_array() &&

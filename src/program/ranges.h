@@ -1,4 +1,4 @@
-// The bytes that a view takes, so that views of different buffers can be compared.
+// The bytes that a view covers, comparable between views of different buffers.
 #pragma once
 
 #include <utility>
@@ -7,8 +7,8 @@
 
 namespace heddle::program {
 
-// Which memory: the arena or the once block (of a space), an input, an output. An output that may
-// be bound to an input's memory is that memory.
+// A piece of memory: the arena or the once block (of a space), an input, an output. An output that
+// may be bound to an input's memory counts as that input.
 using Memory = std::pair<BufferKind, int64_t>;
 
 struct ByteRange {

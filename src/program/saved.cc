@@ -8,9 +8,9 @@
 namespace heddle::program {
 namespace {
 
-constexpr int64_t kMostTimes = 1 << 16;  // of an extent to another one
+constexpr int64_t kMostTimes = 1 << 16;  // limit of PortDimension::times
 
-// Checks the variants against each other; messages without the file's name.
+// Checks the variants against each other; its messages lack the file's name.
 class SavedVerifier {
  public:
   explicit SavedVerifier(const Saved& saved) : saved_(saved) {}
@@ -53,7 +53,7 @@ class SavedVerifier {
                 variant.told.size() <= shown_inputs(variant.program);
     for (size_t s = 0; good && s < count; ++s) {
       good = 0 <= variant.least[s] && variant.least[s] <= variant.bounds[s];
-      // What may differ from its bound is told, or follows from what is.
+      // An extent that may differ from its bound must be told, or derived.
       const auto number = static_cast<int64_t>(s);
       const bool told =
           std::find(variant.told.begin(), variant.told.end(), number) != variant.told.end();
@@ -76,7 +76,7 @@ class SavedVerifier {
                   : variant.program.outputs.size();
   }
 
-  // Those of the first variant, but for what follows a symbol.
+  // Ports must equal the first variant's, except for dimensions that depend on a symbol.
   Status check_ports(size_t v, bool inputs) const {
     const Variant &first = saved_.variants[0], &variant = saved_.variants[v];
     bool good = count(first, inputs) == count(variant, inputs) &&
@@ -95,7 +95,7 @@ class SavedVerifier {
         if (s < 0) {
           good = x == y;
         } else {
-          // Inputs may have room for more.
+          // Inputs may be larger.
           const auto fits = [&, s = static_cast<size_t>(s), times = times](const Variant& of,
                                                                            int64_t extent) {
             const int64_t least = extent / times;
@@ -123,7 +123,7 @@ class SavedVerifier {
     return shape.is_array() && place.dimension >= 0 && place.dimension < shape.rank();
   }
 
-  // And how many elements to one of its extent; -1: none.
+  // The symbol and its `times` at a dimension of a port; -1: none.
   std::pair<int64_t, int64_t> symbol_at(int64_t port, int64_t dimension, bool inputs) const {
     for (size_t s = 0; s < saved_.symbols.size(); ++s)
       for (const PortDimension& place :

@@ -1,5 +1,5 @@
-// What a program file holds: a program; or, of a model with bounded dimensions, one for each bucket
-// of extents. They share their constants in the file and in memory.
+// The contents of a program file: a program; or, for a model with bounded dimensions, one for each
+// bucket of extents. They share their constants in the file and in memory.
 #pragma once
 
 #include <cstdint>
@@ -14,38 +14,38 @@ namespace heddle::program {
 
 struct PortDimension {
   int64_t port = 0, dimension = 0;
-  int64_t times = 1;  // elements to one of the symbol's extent
+  int64_t times = 1;  // elements per element of the symbol's extent
 };
 
-// A dimension whose extent, `least` to `bound`, is told before a run, or follows from others. Its
-// places in the model's ports have that many elements, or a fixed multiple of it.
+// A dimension whose extent, from `least` to `bound`, is given before a run, or is derived from
+// others. The dimensions of ports that depend on it have that many elements, or a fixed multiple.
 struct Symbol {
   std::string name;
   int64_t bound = 0, least = 1;
-  tensor::Extent of;  // of symbols before it, where it follows from them; constant: it does not
+  tensor::Extent of;  // if derived: the formula, of earlier symbols; constant: not derived
   std::vector<PortDimension> inputs, outputs;
 };
 
-// The program for extents `least` to `bounds`, both by symbol (a cache may begin with none). Its
-// ports have the extents of the bounds; inputs to which others are joined may have room for these,
-// and zeros there. Behind the model's inputs it has an s32[] for each symbol of `told`, the actual
-// extent. All variants have the same state arrays.
+// The program for extents `least` to `bounds`, both by symbol (a cache's `least` may be 0). Its
+// ports have the extents of the bounds; inputs that others are appended to may have room for these,
+// filled with zeros. After the model's inputs there is an s32[] for each symbol of `told`, the
+// actual extent. All variants have the same state arrays.
 struct Variant {
   std::vector<int64_t> least, bounds;
-  std::vector<int64_t> told;  // numbers of symbols, ascending; of equal extents the first one
+  std::vector<int64_t> told;  // numbers of symbols, ascending; for equal extents only the first
   Program program;
 };
 
 struct Saved {
-  std::vector<Symbol> symbols;  // none: one variant
+  std::vector<Symbol> symbols;  // empty: one variant
   std::vector<Variant> variants;
 };
 
 // The variant for these extents (by symbol); -1: none.
 int64_t variant_for(const Saved& saved, const std::vector<int64_t>& extents);
-// "length<=512, batch<=4": empty where there are no symbols.
+// "length<=512, batch<=4"; empty if there are no symbols.
 std::string dimensions_text(const std::vector<Symbol>& symbols);
-// Every program by itself (verify.h), and that their ports are those of one model.
+// Verifies every program (verify.h), and that their ports belong to one model.
 Status verify(const Saved& saved);
 
 }  // namespace heddle::program

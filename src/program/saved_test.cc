@@ -1,4 +1,4 @@
-// Files of several programs: what they share, what is wrong with them.
+// Files with several programs: shared constants, and errors.
 #include "program/saved.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST_F(SavedFile, ConstantsAreThereOnce) {
     EXPECT_EQ(a.program.object, b.program.object);
     EXPECT_EQ(a.program.constants, b.program.constants);
   }
-  // w is alike in both, v is not.
+  // w is equal in both, v is not.
   const Program &first = loaded->variants[0].program, &second = loaded->variants[1].program;
   EXPECT_EQ(first.constants[2].data(), second.constants[2].data());
   EXPECT_NE(first.constants[3].data(), second.constants[3].data());
@@ -122,7 +122,7 @@ TEST_F(SavedFile, AllProgramsHaveTheSameStates) {
   EXPECT_FALSE(verify(saved));
 }
 
-// What no table can be checked against is compared with what the code was made for.
+// The contract covers properties that no table can be checked against.
 TEST_F(SavedFile, TheContractCoversWhatCodeReliesOn) {
   Variant good = two().variants[1];
   Program& p = good.program;
@@ -154,13 +154,13 @@ TEST_F(SavedFile, TheContractCoversWhatCodeReliesOn) {
     changes[i](changed);
     EXPECT_NE(contract_of(changed), wanted) << i;
   }
-  Variant moved = good;  // where arrays lie is checked by the verifier
+  Variant moved = good;  // addresses are checked by the verifier
   moved.program.commands.back() = launch;
   std::get<Launch>(moved.program.commands.back()).arguments[0].offset_bytes = 64;
   EXPECT_EQ(contract_of(moved), wanted);
 }
 
-// The checksums are made right again (the layout at the head of file.cc).
+// The test corrects the checksums (layout: see file.cc).
 TEST_F(SavedFile, AnotherContractIsRefused) {
   ASSERT_TRUE(save(two(), path_));
   std::string bytes = read();
@@ -205,7 +205,7 @@ TEST_F(SavedFile, EveryDamageIsAUserError) {
   }
 }
 
-// What a checksum does not see: programs that are not those of one model.
+// Errors that a checksum does not detect: programs of different models.
 TEST_F(SavedFile, ProgramsFitOneAnother) {
   ASSERT_TRUE(verify(two()));
   const std::vector<std::pair<const char*, std::function<void(Saved&)>>> faults = {

@@ -9,13 +9,13 @@ namespace heddle::program {
 
 namespace {
 
-constexpr size_t kMostCommands = 1024, kMostRanges = 256;  // of one launch; of one memory in it
+constexpr size_t kMostCommands = 1024, kMostRanges = 256;  // in one launch; per memory in it
 
 class Neighbours {
  public:
   explicit Neighbours(const Program& program) : program_(program) {}
 
-  // Takes the command in, if nothing speaks against it.
+  // Adds the command to the group if there is no conflict.
   bool add(const Command& command) {
     const auto* launch = std::get_if<Launch>(&command);
     if (!launch || program_.kernels[launch->kernel.index()].phases.size() != 1) return false;

@@ -1,6 +1,6 @@
-// Launches that follow each other and touch nothing that another of them writes: the updates of
-// many tensors, say. The executor makes one launch of them, a fork and a join, in which every
-// worker has its share of each.
+// Consecutive launches that touch nothing that another of them writes, such as the updates of many
+// tensors. The executor merges them into one launch, a single fork and join, in which every worker
+// gets a share of each (horizontal fusion at run time).
 #pragma once
 
 #include <vector>
@@ -9,15 +9,16 @@
 
 namespace heddle::program {
 
-// By command: how many from here on are one launch; 0 for those inside one. Kernels of several
-// phases, and whatever is no kernel, stay alone.
+// By command: the number of commands, from this one on, in one launch; 0 inside such a group.
+// Kernels of several phases, and commands that are not launches, are not merged.
 std::vector<size_t> side_by_side(const Program& program, const std::vector<Command>& commands);
 
-// How many commands of a run, with those of regions, are inside another one's launch.
+// Number of commands of a run, including those of regions, that are merged into another one's
+// launch.
 int64_t joined_count(const Program& program);
 
-// How often the workers are started by the commands of a run, regions' commands counted once: a
-// kernel of several phases once a phase, what has no kernel once.
+// How often the commands of a run start the workers, counting commands of regions once: a kernel
+// once per phase, any other command once.
 int64_t launch_count(const Program& program);
 
 }  // namespace heddle::program

@@ -12,9 +12,9 @@
 namespace heddle::program {
 namespace {
 
-constexpr size_t kMostCommands = 4096;  // between two that stand alone; more: one stream
+constexpr size_t kMostCommands = 4096;  // between commands that run alone; more: one stream
 constexpr size_t kNone = SIZE_MAX;
-constexpr double kLeastStep = 0.02;  // of the time, that another stream must bring
+constexpr double kLeastStep = 0.02;  // least relative gain of another stream
 
 using Bits = std::vector<uint64_t>;
 void set_bit(Bits& bits, size_t i) { bits[i / 64] |= uint64_t{1} << (i % 64); }
@@ -25,7 +25,7 @@ bool stands_alone(const Program& program, const Command& command) {
   return !std::holds_alternative<Launch>(command);
 }
 
-// Commands [first, end), none of which stands alone. Everything is counted from `first`.
+// Commands [first, end), none of which runs alone. Indices are relative to `first`.
 class Section {
  public:
   Section(const Program& program, const std::vector<Command>& commands,
@@ -51,7 +51,7 @@ class Section {
   }
 
  private:
-  // Direct dependences, as predecessors in order.
+  // Direct dependences: sorted predecessors.
   void depend(const Program& program, const std::vector<Command>& commands) {
     struct Use {
       ByteRange range;
@@ -78,8 +78,8 @@ class Section {
     }
   }
 
-  // An edge that a longer way replaces goes: from the last predecessor to the first, one that is an
-  // ancestor of another is known by then.
+  // Drops edges implied by longer paths: visiting predecessors from the last to the first, all
+  // ancestors through later ones are known.
   void reduce() {
     std::vector<Bits> ancestors(count_, Bits((count_ + 63) / 64));
     reduced_.resize(count_);
@@ -113,7 +113,7 @@ class Section {
     return false;
   }
 
-  // When each command could run if streams were free.
+  // Earliest start of each command with unlimited streams.
   void find_earliest() {
     begin_ns_.assign(count_, 0);
     for (size_t i = 0; i < count_; ++i)
@@ -136,8 +136,8 @@ class Section {
                            [&](double sum, size_t i) { return sum + ns_[first_ + i]; });
   }
 
-  // The longest chain first; each on the stream with the least to do at its time, of equals on the
-  // one that it has most edges with.
+  // Longest chain first; each goes to the stream with the least work during its time, among equals
+  // to the one that it has the most edges with.
   void place(std::vector<std::vector<size_t>>& chains, int64_t most_streams) {
     std::stable_sort(chains.begin(), chains.end(),
                      [&](const auto& a, const auto& b) { return ns_of(a) > ns_of(b); });
@@ -179,7 +179,7 @@ class Section {
     return edges;
   }
 
-  // Waits that the clocks do not know yet, and the time that all takes.
+  // Adds the waits that vector clocks do not imply, and the resulting time.
   void wait(const StreamOptions& options, StreamPlan& plan) const {
     const auto streams = static_cast<size_t>(*std::max_element(stream_.begin(), stream_.end()) + 1);
     using Clock = std::vector<int64_t>;
@@ -188,7 +188,7 @@ class Section {
     for (size_t i = 0; i < count_; ++i) {
       const auto mine = static_cast<size_t>(stream_[i]);
       double start_ns = free_ns[mine];
-      for (size_t p : reduced_[i]) {  // the latest first: it may know the others
+      for (size_t p : reduced_[i]) {  // latest first: it may imply the others
         const auto other = static_cast<size_t>(stream_[p]);
         if (other == mine || now[mine][other] >= at[p][other]) continue;
         plan.waits[first_ + i].push_back(first_ + p);
@@ -207,7 +207,7 @@ class Section {
   size_t first_, count_;
   const std::vector<double>& ns_;
   int64_t dependences_ = 0;
-  std::vector<std::vector<size_t>> before_, reduced_;  // reduced: the latest first
+  std::vector<std::vector<size_t>> before_, reduced_;  // reduced: latest first
   std::vector<size_t> next_, previous_;                // in chains
   std::vector<double> begin_ns_;
   std::vector<int64_t> stream_;
@@ -251,7 +251,7 @@ std::vector<double> rough_ns(const Program& program, const std::vector<Command>&
     } else if (const auto* copy = std::get_if<Copy>(&command);
                copy != nullptr && link_bytes &&
                (goes_to_device(program, *copy) || goes_to_host(program, *copy))) {
-      // Twice, as below: there it is read and written.
+      // Twice: as below, it is read and written.
       ns += 2 * link_bytes(static_cast<double>(stored_bytes(copy->to.shape))) / 8;
     } else {
       for_each_view(command, [&](const View& view, Use) {

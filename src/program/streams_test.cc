@@ -10,7 +10,7 @@
 namespace heddle::program {
 namespace {
 
-// Launches over temporaries of 64 bytes each, at places of their own.
+// Launches on temporaries of 64 bytes each, at different offsets.
 struct Graph {
   Program program;
   std::vector<double> ns;
@@ -42,7 +42,7 @@ struct Graph {
   }
 };
 
-// Whether `before` is over when `after` runs, by streams and events alone.
+// Whether streams and events alone guarantee that `before` has run when `after` starts.
 bool is_ordered(const StreamPlan& plan, size_t before, size_t after) {
   std::vector<bool> over(after + 1, false);
   over[after] = true;
@@ -103,7 +103,7 @@ TEST(streams, WaitsThatCostMoreThanTheyGainAreNotTaken) {
   EXPECT_EQ(graph.plan(slow).streams, 1);
 }
 
-// Of several numbers of streams that take about as long the lowest is taken.
+// Of several numbers of streams with about the same time the smallest is chosen.
 TEST(streams, AsFewAsPay) {
   Graph graph;
   const size_t x = graph.value();
@@ -121,7 +121,7 @@ TEST(streams, AsFewAsPay) {
   EXPECT_EQ(graph.plan(two).streams, 2);
 }
 
-// x -> a -> b and x -> b: the second says nothing new.
+// x -> a -> b and x -> b: the second edge is implied.
 TEST(streams, TheReductionDropsWhatFollows) {
   Graph graph;
   const size_t x = graph.value(), y = graph.value(), a = graph.value(), b = graph.value();
@@ -133,14 +133,14 @@ TEST(streams, TheReductionDropsWhatFollows) {
   EXPECT_EQ(plan.reduced, 2);
 }
 
-// Bytes that are given again order their users, though no value goes from one to the other.
+// Reused bytes order their users, even if no value passes from one to the other.
 TEST(streams, MemoryThatIsUsedAgainOrders) {
   Graph graph;
   const size_t x = graph.value(), a = graph.value(1024), b = graph.value(1024), p = graph.value(),
                q = graph.value();
   graph.launch({x}, a);
   graph.launch({a}, p);
-  graph.launch({x}, b);  // lies on a
+  graph.launch({x}, b);  // overlaps a
   graph.launch({b}, q);
   StreamOptions always;
   always.least_gain = -1;
@@ -160,7 +160,7 @@ TEST(streams, RandomGraphsAreOrderedWithoutWasteOfWaits) {
       std::vector<size_t> reads;
       for (size_t k = 0; k < 1 + random() % 3; ++k)
         reads.push_back(values[random() % values.size()]);
-      // Sometimes on memory that was there before.
+      // Sometimes reuses memory.
       const bool again = random() % 4 == 0 && values.size() > 1;
       const size_t made = graph.value(
           again ? graph.program.buffers[values[1 + random() % (values.size() - 1)]].offset_bytes
@@ -189,7 +189,7 @@ TEST(streams, RandomGraphsAreOrderedWithoutWasteOfWaits) {
           EXPECT_TRUE(is_ordered(plan, i, j)) << seed << ": " << i << ", " << j;
         }
       }
-      // Without any one of its waits something is not ordered.
+      // Every wait is needed: without it some commands are not ordered.
       for (size_t w = 0; w < plan.waits[j].size(); ++w) {
         StreamPlan less = plan;
         const size_t gone = plan.waits[j][w];

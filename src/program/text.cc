@@ -9,7 +9,7 @@
 namespace heddle::program {
 namespace {
 
-constexpr size_t kMostNodes = 8;  // names in a line
+constexpr size_t kMostNodes = 8;  // names per line
 
 std::string_view kind_name(BufferKind kind) {
   switch (kind) {
@@ -96,7 +96,7 @@ std::string command_text(const Program& program, const Command& command) {
                      views_text(call.results, 0, call.results.size()));
 }
 
-// One section, or one region of a command; `number` is the next command's.
+// Appends one section or one region; `number` is the next command's number.
 void append_list(std::string& out, const Program& program, const std::vector<Command>& commands,
                  const std::vector<CommandInfo>& info, size_t indent, int64_t& number) {
   for (size_t i = 0; i < commands.size(); ++i) {

@@ -1,4 +1,4 @@
-// Program as text, for reading and tests (not parsed back; the file format is file.h).
+// Programs as text, for people and tests (not parsed back; the file format is file.h).
 #pragma once
 
 #include <string>

@@ -1,11 +1,11 @@
-// The checker shares no code with the planner. It plays the commands on a map of memory that says
-// which buffer's bytes lie where: a read must find its own buffer's bytes, whole. That one rule
-// covers reads of what was never written, temporaries that share bytes while both are live, inputs
-// overwritten through an alias too early, and once buffers used before their time.
+// The checker shares no code with the planner. It replays the commands on a map from memory to the
+// buffer whose bytes are there: a read must find all bytes of its own buffer. That one rule covers
+// reads of unwritten memory, temporaries that share bytes while both are live, inputs overwritten
+// too early through an alias, and once buffers used before they are computed.
 //
-// A loop is played until what memory holds in front of its condition no longer changes: there lies
-// what holds both before the first trip and after any other. Behind a branch lies what holds behind
-// every region.
+// A loop is replayed until the map before its condition no longer changes: it is then what holds
+// both before the first trip and after any other. After a branch the map is what holds after all
+// regions.
 #include "program/verify.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class Checker {
   const Buffer& buffer(BufferId id) const { return program_.buffers[id.index()]; }
   bool in_range(BufferId id) const { return id.index() < program_.buffers.size(); }
 
-  // Where memory is dynamic: those of the run.
+  // If memory is dynamic: temporaries of the run are inside pool blocks.
   Status temporaries_in_blocks() const {
     const std::vector<PoolBlock>& blocks = program_.pool_blocks;
     if (blocks.empty()) return {};
@@ -73,7 +73,7 @@ class Checker {
     }
   }
 
-  // Where a buffer lies: its space, and its begin there. Constants have none.
+  // The space of a buffer and its offset there. Constants have none.
   std::pair<Owners*, int64_t> space(BufferId id) {
     const Buffer& b = buffer(id);
     switch (b.kind) {
@@ -112,7 +112,7 @@ class Checker {
     const Owners* owners = space(view.buffer).first;
     if (in_once_ && (b.kind == BufferKind::input || b.kind == BufferKind::output))
       return fail("{}: the once section reads {}", where_, b.name);
-    // An aliased output that nobody wrote holds what the input held.
+    // An aliased output that nothing has written yet holds the input's bytes.
     if (owners && !owners->holds(range(view), view.buffer, b.alias))
       return fail("{}: reads {} where it was not written or is overwritten", where_, b.name);
     return {};
@@ -138,14 +138,15 @@ class Checker {
 
   static bool on_host(const Buffer& buffer) { return buffer.space == Space::host; }
 
-  // The reads, then that the writes overlap neither each other nor the reads, then the writes.
+  // Checks the reads, then that writes overlap neither each other nor reads, then records the
+  // writes.
   Status touch(const Command& command) {
     struct Touched {
       const View* view;
       Use use;
       Owners* owners;
       Range range;
-      int64_t in_place = -1;  // the read that it may lie on
+      int64_t in_place = -1;  // the read that it may alias
     };
     const auto* launch = std::get_if<Launch>(&command);
     const bool updates = std::holds_alternative<Update>(command);
@@ -191,7 +192,7 @@ class Checker {
     HEDDLE_RETURN_IF_ERROR(boxes_fit(launch));
     for (int64_t dim : launch.dims)
       if (dim < 0) return fail("{}: a run-time dimension of {}", where_, dim);
-    // What one launch of a kernel needs, all its launches with the same dimensions need.
+    // All launches of a kernel with equal dimensions must have the same needs.
     const Launch*& first = first_launch_[{launch.kernel.index(), launch.dims}];
     if (first == nullptr) first = &launch;
     bool same = first->arguments.size() == launch.arguments.size() &&
@@ -212,7 +213,7 @@ class Checker {
     return play(commands, info);
   }
 
-  // Every region belongs to one command, and none to itself.
+  // Every region belongs to exactly one command, and not to itself.
   Status regions() {
     std::vector<bool> seen(program_.regions.size());
     HEDDLE_RETURN_IF_ERROR(mark_regions(program_.once, 0, seen));
@@ -297,7 +298,7 @@ class Checker {
     return same_memory(update.operand, update.result);
   }
 
-  // Boxes that the launch puts into arrays.
+  // Updated slices of outputs written in part.
   Status boxes_fit(const Launch& launch) const {
     if (std::ssize(launch.in_part) > launch.outputs)
       return fail("{}: {} outputs in part of {}", where_, launch.in_part.size(), launch.outputs);
@@ -318,7 +319,7 @@ class Checker {
                 tensor::to_string(concatenate.result.shape));
   }
 
-  // What the operation reads of its arguments is checked when it is made ready (api).
+  // How the operation uses its arguments is checked when the call is prepared (api).
   Status library_call_fits(const LibraryCall& call) const {
     constexpr int64_t kMostTasks = 1 << 16;
     if (call.library.empty()) return fail("{}: a call of no library", where_);
@@ -354,7 +355,7 @@ class Checker {
     return {};
   }
 
-  // May hold what commands make.
+  // Whether commands may write the view's buffer.
   Status may_hold(const View& view) const {
     const BufferKind kind = buffer(view.buffer).kind;
     if (kind == BufferKind::temporary || kind == (in_once_ ? BufferKind::once : BufferKind::output))
@@ -398,7 +399,7 @@ class Checker {
     }
   }
 
-  // While the loop runs the addresses of the two change places, so nothing else may lie there.
+  // While the loop runs the two addresses are exchanged, so no other value may be in this memory.
   Status may_swap(const Loop& loop, const Carried& carried) {
     HEDDLE_RETURN_IF_ERROR(may_hold(carried.next));
     for (const View* view : {&carried.state, &carried.next}) {

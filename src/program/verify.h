@@ -1,6 +1,6 @@
-// The independent checker that always runs after planning and after loading: ids in range, views
-// inside their buffers, sizes equal to what kernels and copies need, temporaries that are live at
-// once do not overlap, reads only of what was written, phases exist, once before use.
+// The independent checker, which always runs after planning and after loading: ids in range, views
+// inside their buffers, sizes as kernels and copies need them, temporaries that are live at the
+// same time do not overlap, reads only of written memory, phases exist, once buffers before use.
 #pragma once
 
 #include "base/error.h"

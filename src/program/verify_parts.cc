@@ -72,7 +72,7 @@ class PartsChecker {
     return {};
   }
 
-  // All buffers of a kind that live side by side in one block.
+  // All buffers of a kind that exist at the same time in one block must be disjoint.
   Status disjoint(BufferKind kind, Space space, int64_t block_bytes) const {
     std::vector<const Buffer*> all;
     for (const Buffer& b : program_.buffers)
@@ -193,8 +193,7 @@ class PartsChecker {
     return {};
   }
 
-  // An input has one buffer; an output may have others, with the values that its memory held
-  // before.
+  // An input has one buffer; an output may have more, with earlier values in its memory.
   bool is_of_port(const Buffer& b, const Port& port, bool input) const {
     if (!in_range(port.buffer)) return false;
     const Buffer& own = buffer(port.buffer);

@@ -6,15 +6,15 @@
 
 namespace heddle::program {
 
-// What can be seen without playing the commands: buffers, kernels, ports, memory numbers.
+// Checks that need no replay: buffers, kernels, ports, memory numbers.
 Status verify_parts(const Program& program);
 
-// Every view lies in the space where its command works. Its ids are in range.
+// Whether every view is in the space where its command works. Ids must be in range.
 Status verify_spaces(const Program& program);
 
-bool is_plain(const tensor::Shape& shape);  // an array, static and row-major
+bool is_plain(const tensor::Shape& shape);  // a static, row-major array
 bool is_number(const View& view);           // a plain integer scalar
-// The shapes fit one another.
+// Whether the shapes match.
 bool fits(const Update& update);
 bool fits(const Concatenate& concatenate);
 

@@ -1,11 +1,11 @@
-// The checker's own word on which side commands work.
+// The checker's own definition of the side on which commands work.
 #include "program/verify_parts.h"
 #include "program/views.h"
 
 namespace heddle::program {
 namespace {
 
-// What a command does, but for what the host reads of it to decide.
+// The space of a command's data, except views that the host reads to decide.
 Space works_in(const Program& program, const Command& command) {
   if (std::holds_alternative<HostCall>(command)) return Space::host;
   if (const auto* update = std::get_if<Update>(&command))
@@ -15,7 +15,8 @@ Space works_in(const Program& program, const Command& command) {
   return Space::device;
 }
 
-// Loops and branches hand on what lies anywhere (same memory is checked elsewhere).
+// Whether the host reads the view to decide. Other views of loops and branches may be in any space
+// (that memory is shared is checked elsewhere).
 bool decides(const Command& command, const View& view) {
   if (const auto* update = std::get_if<Update>(&command))
     for (const View& start : update->starts)

@@ -10,8 +10,8 @@ namespace heddle::program {
 
 enum class Use { read, write, workspace };
 
-// function(View&, Use) on every view of a command, reads before writes. Of a loop and a branch what
-// they name themselves: not what their regions do.
+// Calls function(View&, Use) on every view of a command, reads before writes. For a loop or a
+// branch only on its own views, not those of its regions.
 template <typename CommandT, typename Function>
 void for_each_view(CommandT& command, Function&& function) {
   static_assert(std::is_same_v<std::remove_const_t<CommandT>, Command>);
@@ -55,15 +55,15 @@ void for_each_view(CommandT& command, Function&& function) {
   }
 }
 
-// The regions that a command runs, in the order in which their commands are numbered.
+// The regions that a command runs, in the numbering order of their commands.
 inline std::vector<RegionId> regions_of(const Command& command) {
   if (const auto* loop = std::get_if<Loop>(&command)) return {loop->condition, loop->body};
   if (const auto* branch = std::get_if<Branch>(&command)) return branch->regions;
   return {};
 }
 
-// function(const Command&, const CommandInfo&, int depth) on every command and, behind it, on those
-// of its regions: in the order of their numbers. The program is valid.
+// Calls function(const Command&, const CommandInfo&, int depth) on every command, each followed by
+// the commands of its regions: in numbering order. The program must be valid.
 template <typename Function>
 void for_each_command(const Program& program, const std::vector<Command>& commands,
                       const std::vector<CommandInfo>& info, Function&& function, int depth = 0) {
@@ -76,7 +76,7 @@ void for_each_command(const Program& program, const std::vector<Command>& comman
   }
 }
 
-// How many commands a section has, with those of regions.
+// Number of commands of a section, including those of regions.
 inline int64_t command_count(const Program& program, const std::vector<Command>& commands) {
   int64_t count = 0;
   for (const Command& command : commands) {
@@ -87,7 +87,7 @@ inline int64_t command_count(const Program& program, const std::vector<Command>&
   return count;
 }
 
-// function(View&, Use) on every view of commands and of all their regions.
+// Calls function(View&, Use) on every view of the commands and of all their regions.
 template <typename ProgramT, typename CommandsT, typename Function>
 void for_each_view_within(ProgramT& program, CommandsT& commands, Function&& function) {
   for (auto& command : commands) {

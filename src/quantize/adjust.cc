@@ -17,7 +17,7 @@ bool is_homogeneous(const OnnxNode& node) {
   return false;
 }
 
-// How the weights of a layer lie: [out, in / groups, window].
+// Dimensions of a layer's weights: [out, in / groups, window].
 struct View {
   int64_t out, in, window, groups;
   bool depthwise() const { return groups > 1 && in == 1 && out == groups; }
@@ -56,7 +56,7 @@ class Equalizer {
       if (layers_[pair.second].input == value && fits(pair)) pairs.push_back(pair);
     }
     constexpr int kRounds = 20;
-    constexpr double kStill = 0.01;  // largest |log s| at which nothing changes any more
+    constexpr double kStill = 0.01;  // largest |log s| that counts as no change
     for (int round = 0; round < kRounds; ++round) {
       double most = 0;
       for (const Pair& pair : pairs) {
@@ -78,11 +78,10 @@ class Equalizer {
     const Layer &a = layers_[pair.first], &b = layers_[pair.second];
     const View from = view_of(model_, a), to = view_of(model_, b);
     const bool channels = to.depthwise() ? to.out == from.out : to.groups == 1 && to.in == from.out;
-    return channels && is_own(a.weights) && is_own(b.weights) &&
-           (a.bias.empty() || is_own(a.bias));
+    return channels && is_own(a.weights) && is_own(b.weights) && (a.bias.empty() || is_own(a.bias));
   }
 
-  // Calls f(element) for the weights of one channel.
+  // Calls f(element) for all weights of one channel.
   template <typename Function>
   static void each(const View& view, bool output, int64_t channel, Function&& f) {
     if (output) {
@@ -106,12 +105,10 @@ class Equalizer {
     double most = 0;
     for (int64_t c = 0; c < from.out; ++c) {
       float before = 0, behind = 0;
-      each(from, true, c, [&](int64_t i) {
-        before = std::max(before, std::abs(x[static_cast<size_t>(i)]));
-      });
-      each(to, to.depthwise(), c, [&](int64_t i) {
-        behind = std::max(behind, std::abs(y[static_cast<size_t>(i)]));
-      });
+      each(from, true, c,
+           [&](int64_t i) { before = std::max(before, std::abs(x[static_cast<size_t>(i)])); });
+      each(to, to.depthwise(), c,
+           [&](int64_t i) { behind = std::max(behind, std::abs(y[static_cast<size_t>(i)])); });
       const float s = std::sqrt(before / behind);
       if (!std::isfinite(s) || s < 1e-6F || s > 1e6F) continue;
       most = std::max(most, std::abs(std::log(static_cast<double>(s))));

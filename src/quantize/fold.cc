@@ -24,8 +24,8 @@ class Folder {
       if (!model.nodes()[n].outputs.empty()) makers_.emplace(model.nodes()[n].outputs[0], n);
   }
 
-  // Divides the value; what was added to places() before a refusal is to be dropped. `whole`: its
-  // last dimension is known to be the channels; else it may be one that is stretched.
+  // Divides the value. If it returns false the additions to places() must be dropped. `whole`: the
+  // value's last dimension is known to be the channels; otherwise it may be a broadcast one.
   bool divide(const std::string& value, bool whole = true, int depth = 0) {
     const auto maker = makers_.find(value);
     if (maker == makers_.end() || depth > kMostDepth) return false;
@@ -52,7 +52,7 @@ class Folder {
   std::vector<FoldPlace>& places() { return places_; }
 
  private:
-  // One of the two factors, a constant rather than what is computed.
+  // One of the two factors, preferably a constant.
   bool either(const OnnxNode& node, int depth) {
     if (row(node.inputs[0]) || row(node.inputs[1])) return true;
     const size_t before = places_.size();
@@ -63,12 +63,12 @@ class Folder {
     return false;
   }
 
-  // A constant, or what only this node reads.
+  // A constant, or a value that only this node reads.
   bool operand(const std::string& value, int depth) {
     return row(value) || (only_reader(model_, readers_, value) && divide(value, false, depth + 1));
   }
 
-  // A number a channel.
+  // A constant with one number per channel.
   bool row(const std::string& name, bool multiply = false) {
     if (!is_own(model_, readers_, name)) return false;
     const std::vector<int64_t> dims = model_.dims_of(name);

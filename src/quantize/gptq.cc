@@ -14,12 +14,12 @@ using tensor::Type;
 
 namespace {
 
-// Of the mean of the diagonal, added to it; or k / rows, where that is more.
+// Fraction of the mean of the diagonal that is added to it; or k / rows, if that is larger.
 constexpr double kDamping = 0.01;
-constexpr size_t kColumns = 128;  // that hand on what they lost together
-constexpr int64_t kRows = 16;     // of weights, that go through the factor together
+constexpr size_t kColumns = 128;  // processed together when errors are propagated
+constexpr int64_t kRows = 16;     // rows of weights that share one pass over the factor
 
-// Eight sums: they are added at once.
+// Eight partial sums, which are independent.
 double dot(const double* a, const double* b, size_t count) {
   double sums[8] = {};
   size_t i = 0;
@@ -31,8 +31,8 @@ double dot(const double* a, const double* b, size_t count) {
   return sum;
 }
 
-// Of H, [k,k] and symmetric: the upper U with H⁻¹ = Uᵀ U. H = M Mᵀ with M upper, from the last
-// column on; U is M's inverse. False: H is not positive definite.
+// Given H, [k,k] and symmetric, computes the upper U with H⁻¹ = Uᵀ U: H = M Mᵀ with M upper, from
+// the last column on; U is M's inverse. False: H is not positive definite.
 bool factor_of_inverse(std::vector<double>* h, size_t k) {
   const auto row = [&](size_t i) { return h->data() + i * k; };
   for (size_t j = k; j-- > 0;) {
@@ -44,7 +44,7 @@ bool factor_of_inverse(std::vector<double>* h, size_t k) {
       row(i)[j] = (row(i)[j] - dot(row(i) + j + 1, row(j) + j + 1, behind)) / row(j)[j];
   }
   std::vector<double> m(k);
-  for (size_t i = k; i-- > 0;) {  // rows of the inverse in the places of M's
+  for (size_t i = k; i-- > 0;) {  // rows of the inverse replace those of M
     std::copy(row(i) + i, row(i) + k, m.begin() + static_cast<std::ptrdiff_t>(i));
     std::fill(row(i), row(i) + k, 0);
     row(i)[i] = 1 / m[i];
@@ -58,11 +58,11 @@ bool factor_of_inverse(std::vector<double>* h, size_t k) {
 
 struct Row {
   std::vector<float> weights, numbers, scales;
-  std::vector<float> left;       // what is not rounded yet, with what it took over
-  double error = 0, damped = 0;  // with G, and with what is added to it
+  std::vector<float> left;       // not yet rounded, including errors of earlier numbers
+  double error = 0, damped = 0;  // with G; with G plus damping
 
   float value(size_t j, size_t size) const { return (numbers[j] - 8) * scales[j / size]; }
-  // left: what rounding took. The sum of its squares.
+  // Sets `left` to the rounding errors; returns the sum of their squares.
   double set_lost(size_t size) {
     double squares = 0;
     left.resize(weights.size());
@@ -81,9 +81,9 @@ void subtract(float* __restrict to, const float* __restrict from, float factor, 
   for (; i < count; ++i) to[i] -= factor * from[i];
 }
 
-// Takes from each number in turn what `take` says; what is then left, divided by the factor's
-// diagonal, goes to those behind it. The squares of these quotients, summed up, are d H dᵀ of the
-// change d: the factor is that of H's inverse. In groups of columns, so that the rows of the factor
+// Replaces each number in turn by take(); the remaining error, divided by the factor's diagonal, is
+// propagated to later numbers. The sum of the squares of these quotients is d H dᵀ for the change
+// d, as the factor is that of H's inverse. Works on groups of columns, so that rows of the factor
 // are read once for many rows of weights.
 template <typename Take>
 void sweep(const GramFactor& factor, size_t columns, std::vector<Row>* rows, Take&& take) {
@@ -194,7 +194,8 @@ Gptq gptq_blocks(const Literal& weights, int64_t axis, int64_t size, const GramF
     round_plainly(factor, block, &plain);
     round_in_turn(factor, block, &careful);
     for (size_t i = 0; i < careful.size(); ++i) {
-      // By both measures: with few rows the first one is easily fitted. Not finite: plain.
+      // Must be better by both measures: with few rows the first one is easily overfitted. Not
+      // finite: plain rounding.
       const bool gains = careful[i].error < plain[i].error && careful[i].damped < plain[i].damped;
       Row& better = gains ? careful[i] : plain[i];
       set_row(&result.blocks, first + static_cast<int64_t>(i), better.numbers, better.scales);

@@ -1,6 +1,6 @@
-// GPTQ (Frantar et al., 2022): weights of 4 bits whose errors cancel in the results, for the inputs
-// that a layer has. Numbers are rounded one after another; what each one loses is taken over by
-// those that follow, as the inputs' correlation says.
+// GPTQ (Frantar et al., 2022): rounds weights to 4 bits such that their errors cancel in a layer's
+// results, given its inputs. Numbers are rounded one after another; the error of each is
+// compensated by the following ones, according to the correlation of the inputs.
 #pragma once
 
 #include <optional>
@@ -13,22 +13,22 @@
 
 namespace heddle::quantize {
 
-// Sums of k² numbers each: at most so many numbers of one, and of all.
+// Gram matrices have k² numbers: limits of the width of one, and of the numbers of all.
 constexpr int64_t kMostGramWidth = 4096;
 constexpr int64_t kMostGramElems = int64_t{1} << 29;
 
-// Outputs that are added to a model, for the rows x of a layer's input.
+// Outputs added to a model, for the rows x of a layer's input.
 struct GramOutputs {
   std::string sum;   // of x·xᵀ: f32 [k,k]
-  std::string rows;  // f32 [2]: how many rows, and k
+  std::string rows;  // f32 [2]: number of rows, and k
 };
 GramOutputs add_gram(import::OnnxEdit* model, const Layer& layer);
 
-// What rounding asks of a layer's inputs: the upper U with (G + d·I)⁻¹ = Uᵀ U. d is 1 % of the
-// mean of the diagonal; more where few rows were seen, whose correlations are chance.
+// The factor of a layer's inputs that rounding needs: the upper U with (G + d·I)⁻¹ = Uᵀ U. d is 1 %
+// of the mean of the diagonal; more if there were few rows, whose correlations are partly chance.
 class GramFactor {
  public:
-  // `gram`: [k,k], over so many rows. Nothing: it is not finite, or of no inputs at all.
+  // `gram`: [k,k], over `rows` rows. No value: it is not finite, or there were no inputs.
   static std::optional<GramFactor> of(std::span<const float> gram, int64_t k, double rows);
 
   size_t width() const { return width_; }
@@ -43,11 +43,11 @@ class GramFactor {
 
 struct Gptq {
   Blocks blocks;
-  double error = 0, plain_error = 0;  // tr(D G Dᵀ), D what rounding changes; plain: to the nearest
+  double error = 0, plain_error = 0;  // tr(D G Dᵀ), D: change by rounding; plain: to nearest
 };
 
-// As quantize_blocks has them (weights [k,n] with `axis` 1, or [n,k] with 0; `size` weights share a
-// scale). A row of the n whose error would be larger than with plain rounding has that.
+// Blocks as from quantize_blocks (weights [k,n] with `axis` 1, or [n,k] with 0; `size` weights
+// share a scale). If GPTQ makes the error of one of the n rows larger, that row is rounded plainly.
 Gptq gptq_blocks(const tensor::Literal& weights, int64_t axis, int64_t size,
                  const GramFactor& factor);
 

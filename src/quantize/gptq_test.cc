@@ -12,7 +12,7 @@ using tensor::Literal;
 using tensor::Shape;
 using tensor::Type;
 
-// Sums of x xᵀ over rows that are mixtures of a few others, and a little of their own.
+// Sums of x xᵀ over rows that are mixtures of a few common rows and a little independent noise.
 std::vector<float> correlated(int64_t k, int64_t rows, int64_t sources, float own) {
   std::mt19937_64 random(11);
   std::normal_distribution<float> draw;
@@ -73,7 +73,7 @@ TEST(Gptq, LosesMuchLessWhereInputsAreCorrelated) {
     EXPECT_NEAR(made.plain_error / plain, 1, 1e-3) << k;
     EXPECT_NEAR(made.error / error_of(made.blocks, w, size, gram), 1, 1e-3) << k;
     EXPECT_LT(made.error, 0.35 * plain) << k;
-    EXPECT_LT(made.blocks.sqnr, quantize_blocks(w, 1, size).sqnr);  // the weights alone are farther
+    EXPECT_LT(made.blocks.sqnr, quantize_blocks(w, 1, size).sqnr);  // but not of the weights alone
   }
 }
 
@@ -91,7 +91,7 @@ TEST(Gptq, TrustsFewRowsLess) {
   const Literal w = weights(96, 24);
   const std::vector<float> gram = correlated(96, 40, 96, 0), other = correlated(96, 4000, 96, 0);
   const double plain = error_of(quantize_blocks(w, 1, 32), w, 32, other);
-  const auto error = [&](double rows) {  // for other rows of the same kind
+  const auto error = [&](double rows) {  // for other rows with the same distribution
     return error_of(gptq_blocks(w, 1, 32, *GramFactor::of(gram, 96, rows)).blocks, w, 32, other);
   };
   EXPECT_LT(error(40), error(1e9));

@@ -73,7 +73,7 @@ double Histogram::error(const Range& range) const {
   return sum / static_cast<double>(count_);
 }
 
-// Without so much of the mass at either end.
+// The range without a share `tail` of the values at either end.
 Range Histogram::cut(double tail) const {
   const auto most = static_cast<int64_t>(tail * static_cast<double>(count_));
   Range range{low_, high_};
@@ -95,7 +95,7 @@ Range Histogram::cut(double tail) const {
   return range;
 }
 
-// The least expected error; both ends are tried by shares of what the values reached.
+// The range with the least expected error; tries fractions of the actual range at both ends.
 Range Histogram::best(bool symmetric) const {
   constexpr int kSteps = 64;
   const double most = std::max(-low_, high_);
@@ -122,8 +122,8 @@ Range Histogram::best(bool symmetric) const {
   return best;
 }
 
-// Of the absolute values: of those up to `inside` bins, the last of which has all beyond, and of
-// what 128 levels leave of them.
+// KL divergence of the absolute values: of the first `inside` bins, with all larger values in the
+// last one, against their representation in 128 levels.
 double Histogram::divergence(int inside) const {
   constexpr int kQuantized = 128;
   const auto at = [&](int bin) {
@@ -132,7 +132,8 @@ double Histogram::divergence(int inside) const {
   };
   std::vector<double> p(static_cast<size_t>(inside)), q(p.size());
   double beyond = 0, all = 0;
-  for (int bin = 0; bin < kHalf; ++bin) (bin < inside ? p[static_cast<size_t>(bin)] : beyond) += at(bin);
+  for (int bin = 0; bin < kHalf; ++bin)
+    (bin < inside ? p[static_cast<size_t>(bin)] : beyond) += at(bin);
   std::vector<double> kept = p;
   p.back() += beyond;
   for (int level = 0; level < kQuantized; ++level) {

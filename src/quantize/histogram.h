@@ -1,9 +1,9 @@
-// What a tensor's values were over a calibration set, in memory that does not grow with it: 2,048
-// bins of both signs, whose width doubles where a value lies beyond them; and the range that a
-// quantiser should cover, by that.
+// Histogram of a tensor's values over a calibration set, in memory that does not grow with the set:
+// 2,048 bins of both signs, whose width doubles if a value is outside; and the range that a
+// quantiser should cover.
 //
-// Percentile, entropy (KL) and MSE calibration: specs of ONNX Runtime, TensorRT and PPQ; the error of a
-// range is that of rounding to a step (a twelfth of its square) and of what is cut off.
+// Percentile, entropy (KL) and MSE calibration: specs of ONNX Runtime, TensorRT and PPQ; the error
+// of a range is that of rounding to a step (a twelfth of its square) plus that of clipping.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Range {
 
 class Histogram {
  public:
-  // Values that are not finite are counted apart.
+  // Values that are not finite are only counted.
   void add(std::span<const float> values);
 
   int64_t count() const { return count_; }
@@ -30,10 +30,10 @@ class Histogram {
   double power() const { return count_ > 0 ? squares_ / static_cast<double>(count_) : 0; }
   Range limits() const { return {low_, high_}; }
 
-  // Contains 0. Symmetric: of the same length to both sides, or without the negative one where no
-  // value is negative.
+  // Contains 0. Symmetric: equal lengths on both sides, or no negative side if no value is
+  // negative.
   Range range(Method method, bool symmetric, double percentile = 99.999) const;
-  // Mean squared error of 8 bits over that range.
+  // Mean squared error of 8-bit values over that range.
   double error(const Range& range) const;
 
   std::string save() const;  // one line
@@ -50,7 +50,7 @@ class Histogram {
 
   double limit_ = 0;  // the bins cover [-limit, limit)
   std::vector<int64_t> bins_ = std::vector<int64_t>(2 * kHalf, 0);
-  int64_t count_ = 0, zeros_ = 0, unusable_ = 0;  // zeros stand in no bin
+  int64_t count_ = 0, zeros_ = 0, unusable_ = 0;  // zeros are in no bin
   double low_ = 0, high_ = 0, sum_ = 0, squares_ = 0;
 };
 

@@ -9,7 +9,7 @@ using import::OnnxNode;
 
 namespace {
 
-constexpr int64_t kLeastElems = 64;  // fewer weights are not worth their scales
+constexpr int64_t kLeastElems = 64;  // with fewer weights, scales do not pay off
 constexpr int64_t kLeastTable = int64_t{1} << 14;
 constexpr int64_t kLeastBlockRows = 32;
 
@@ -29,15 +29,14 @@ int64_t elements(const std::vector<int64_t>& dims) {
   return elems;
 }
 
-// An f32 array of at least so many elements that stands in the file, and that no nested graph
-// reads.
+// An f32 initialiser of at least `least` elements that no nested graph reads.
 bool has_weights(const OnnxEdit& model, const std::string& name, size_t rank, int64_t least) {
   return model.is_initializer(name) && model.is_f32(name) && !model.is_pinned(name) &&
          (rank == 0 || model.dims_of(name).size() == rank) &&
          elements(model.dims_of(name)) >= least;
 }
 
-// What stands behind a convolution: its activation's result where one follows it and nothing else.
+// The result of a convolution, or of its activation if that is the only reader.
 std::string behind(const OnnxEdit& model, const Readers& readers, const std::string& value) {
   const auto reader = only_reader(model, readers, value);
   if (!reader) return value;

@@ -17,7 +17,7 @@ double decibels(double signal, double noise) {
 
 Params params_of(const Range& range, bool symmetric) {
   const double low = std::min(range.low, 0.0), high = std::max(range.high, 0.0);
-  // No quotient by it overflows.
+  // Dividing by it cannot overflow.
   const auto usable = [](double scale) {
     return static_cast<float>(std::clamp(scale, 1e-30, 1e30));
   };
@@ -30,7 +30,7 @@ Params params_of(const Range& range, bool symmetric) {
 
 namespace {
 
-// Calls f(channel, element's place) for all elements.
+// Calls f(channel, element index) for all elements.
 template <typename Function>
 void each_element(const Shape& shape, int64_t axis, Function&& f) {
   const std::vector<int64_t> extents = shape.extents();
@@ -90,7 +90,7 @@ float number_in_block(float value, float scale) {
 }
 
 BlockScale scale_of_block(std::span<const float> block) {
-  float most = 0;  // with its sign: that one becomes -8
+  float most = 0;  // with its sign; it becomes -8
   for (float value : block)
     if (std::abs(value) > std::abs(most)) most = value;
   if (most == 0) return {};
@@ -119,7 +119,7 @@ void set_row(Blocks* blocks, int64_t row, std::span<const float> numbers,
   const auto bytes = static_cast<size_t>(blocks->numbers.elems() / blocks->numbers.shape().dim(0));
   const auto to =
       blocks->numbers.mutable_values<uint8_t>().subspan(static_cast<size_t>(row) * bytes, bytes);
-  const auto number = [&](size_t i) {  // behind the last one lie zeros
+  const auto number = [&](size_t i) {  // zeros after the last one
     return i < numbers.size() ? static_cast<unsigned>(numbers[i]) : 8U;
   };
   for (size_t i = 0; i < bytes; ++i)

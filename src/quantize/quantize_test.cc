@@ -62,7 +62,7 @@ TEST(Histogram, OutliersAreCutByAllButMinmax) {
   EXPECT_EQ(histogram.range(Method::minmax, true).high, 60);
   for (Method method : {Method::percentile, Method::mse, Method::kl}) {
     const Range range = histogram.range(method, true);
-    // A single one at 60 is worth a step twice as long to the squared error.
+    // For the squared error, one value at 60 justifies doubling the step.
     EXPECT_LT(range.high, method == Method::mse ? 40 : 12) << int(method);
     EXPECT_GT(range.high, 2.5) << int(method);
     EXPECT_EQ(range.low, -range.high);

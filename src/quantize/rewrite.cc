@@ -71,14 +71,14 @@ class Rewriter {
   }
 
  private:
-  // A name that nothing in the model has; the same for the same words.
+  // A name that is not used in the model; deterministic.
   std::string name_of(const std::string& value, const char* suffix) const {
     std::string name = value + suffix;
     while (taken_.contains(name)) name += "_";
     return name;
   }
 
-  // The value is read through Q and DQ by these nodes.
+  // These nodes will read the value through Q and DQ.
   void quantize_value(const std::string& name, const std::vector<size_t>& nodes) {
     values_[name].insert(nodes.begin(), nodes.end());
   }
@@ -104,10 +104,10 @@ class Rewriter {
     }
   }
 
-  // Weights in s8, once for all layers whose output channels are the same dimension of them.
+  // Weights in s8, shared by all layers with the same dimension as output channels.
   struct Small {
     Weights made;
-    std::string numbers, suffix;  // the suffix of all names for this dimension
+    std::string numbers, suffix;  // suffix of names for this dimension
   };
   Result<Small> small(const std::string& weights, int64_t axis) {
     HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, weights));
@@ -138,7 +138,8 @@ class Rewriter {
     return Stored{made.numbers.bytes() + made.scales.bytes(), made.sqnr};
   }
 
-  // s32 by the product of both scales, where it fits: what integer kernels of others add.
+  // s32 with the product of both scales as scale, if it fits: integer kernels of other runtimes add
+  // it.
   Status bias(const Layer& layer, const Literal& scales) {
     if (!model_.is_initializer(layer.bias) || !model_.is_f32(layer.bias) ||
         model_.dims_of(layer.bias) != scales.shape().extents())
@@ -171,7 +172,7 @@ class Rewriter {
       if (reader.inputs[i] == from) model_.rename_input(node, i, to);
   }
 
-  // Rows of s8, each with its own scale, looked up together.
+  // A lookup table: rows of s8, each with a scale, gathered together.
   Result<Stored> table(const Layer& layer) {
     HEDDLE_ASSIGN_OR_RETURN(const Small all, small(layer.weights, 0));
     const Weights& made = all.made;
@@ -203,7 +204,7 @@ class Rewriter {
       HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
       made = quantize_blocks(value, layer.axis, size);
     }
-    // What is made of weights depends on which of their dimensions is summed up.
+    // The quantised weights depend on which of their dimensions is contracted.
     const bool turned = layer.axis == 0;
     const std::string small = name_of(layer.weights, turned ? "_turned_q4" : "_q4"),
                       scale = name_of(layer.weights, turned ? "_turned_scales" : "_scales");
@@ -223,7 +224,7 @@ class Rewriter {
                       {"block_size", size}}};
     if (layer.bias.empty()) {
       model_.replace(layer.node, {product});
-    } else {  // not every runtime knows MatMulNBits' own
+    } else {  // not every runtime supports MatMulNBits' bias
       product.outputs[0] = name_of(node.outputs[0], "_product");
       const OnnxNode sum{
           "Add", "", node.name + "_bias", {product.outputs[0], layer.bias}, {node.outputs[0]}};
@@ -239,8 +240,8 @@ class Rewriter {
   Readers readers_;
   std::map<std::string, std::set<size_t>> values_;
   std::set<std::string> taken_;          // names of the model's values
-  std::set<std::string> made_;           // weights that are there in a new form
-  std::map<std::string, int64_t> axes_;  // by weights: the output channels of the first layer
+  std::set<std::string> made_;           // weights already added in a new form
+  std::map<std::string, int64_t> axes_;  // by weights: output channels, in their first layer
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A model with quantised layers, in operators that others run too: QuantizeLinear and
-// DequantizeLinear (QDQ) around the float operators, or MatMulNBits of com.microsoft.
+// Writes a model with quantised layers, in operators that other runtimes support: QuantizeLinear
+// and DequantizeLinear (QDQ) around the float operators, or MatMulNBits of com.microsoft.
 #pragma once
 
 #include <map>
@@ -14,25 +14,25 @@ namespace heddle::quantize {
 struct Plan {
   std::vector<bool> chosen;                   // by layer
   std::map<std::string, Params> activations;  // by value; of all chosen layers
-  // Initialisers that are others now (adjust.h); what is not here is as in the file.
+  // Changed initialisers (adjust.h); all others are as in the file.
   std::map<std::string, tensor::Literal> values;
-  std::map<size_t, Blocks> blocks;  // by layer: its weights in 4 bits, where they were made already
+  std::map<size_t, Blocks> blocks;  // by layer: its 4-bit weights, if already made
 };
 
-// What became of the weights of a layer.
+// The result for a layer's weights.
 struct Stored {
   int64_t bytes = 0;
   double sqnr = 0;  // dB
 };
 
-// Adds the changes to `model`, on top of those that it has. By layer; those not chosen are empty.
+// Adds the changes to `model`, after earlier ones. By layer; empty for layers not chosen.
 Result<std::vector<Stored>> rewrite_int8(import::OnnxEdit* model, const std::vector<Layer>& layers,
                                          const Plan& plan);
-// Weights of 4 bits in blocks; tables in 8 bits. Layers that have no such form stay.
+// 4-bit weights in blocks; lookup tables in 8 bits. Other layers are not changed.
 Result<std::vector<Stored>> rewrite_int4(import::OnnxEdit* model, const std::vector<Layer>& layers,
                                          const Plan& plan, int64_t block);
 
-// As they are now: of `plan`, else of the file.
+// The current value: from `plan`, otherwise from the file.
 Result<tensor::Literal> value_now(const import::OnnxEdit& model, const Plan& plan,
                                   const std::string& name);
 

@@ -12,14 +12,14 @@ using tensor::Literal;
 
 namespace {
 
-constexpr double kLeastGain = 0.5;  // of the error before; less is within what is predicted
+constexpr double kLeastGain = 0.5;  // of the error before; less is within the prediction's error
 
 using Factors = std::vector<double>;
 
 double square(double x) { return x * x; }
 double rounding_of(double most) { return square(most / 127) / 12; }
 
-// The products that read one value.
+// Products that read the same value.
 class Group {
  public:
   Group(const OnnxEdit& model, const std::vector<Layer>& layers, const Channels& channels)
@@ -51,15 +51,15 @@ class Group {
       logs += std::log(here);
       ++count;
     }
-    // A factor of all changes nothing: their geometric mean is 1.
+    // A common factor changes nothing: the geometric mean becomes 1.
     const double mean = count > 0 ? std::exp(logs / count) : 1;
     for (double& x : s)
       if (x != 1) x = std::clamp(x / mean, 1e-4, 1e4);
     return s;
   }
 
-  // Of all results together: the activation's rounding times the weights, and their rounding times
-  // the activation.
+  // Error of all results together: the activation's rounding times the weights, and the weights'
+  // rounding times the activation.
   double error(const Plan& plan, const Factors& s, double rounding) const {
     double power = 0, sum = 0;
     for (size_t j = 0; j < s.size(); ++j) power += channels_.power[j] / square(s[j]);
@@ -83,7 +83,7 @@ class Group {
     return error(plan, s, rounding_of(most_of(s)));
   }
 
-  // Multiplies the weights.
+  // Multiplies the weights by the factors.
   void apply(Plan* plan, const Factors& s) {
     for (Member& one : members_) {
       const auto values = one.weights.mutable_values<float>();
@@ -106,7 +106,7 @@ class Group {
   size_t channel(const Member& one, int64_t place, int64_t columns) const {
     return static_cast<size_t>(layers_[one.layer].axis == 1 ? place / columns : place % columns);
   }
-  // f(output, channel, weight)
+  // Calls f(output, channel, weight).
   template <typename Function>
   void each(const Member& one, Function&& f) const {
     const auto values = one.weights.values<float>();
@@ -128,10 +128,10 @@ class Group {
   const std::vector<Layer>& layers_;
   const Channels& channels_;
   std::vector<Member> members_;
-  bool fits_ = true;  // the channels are those of the weights
+  bool fits_ = true;  // the value's channels match those of the weights
 };
 
-// All that reads the value are these products, and each has its weights for itself.
+// Whether these products are the only readers of the value, and each has its own weights.
 bool is_only_read_by(const OnnxEdit& model, const Readers& readers,
                      const std::vector<Layer>& layers, const std::vector<size_t>& group) {
   const std::string& value = layers[group[0]].input;

@@ -1,4 +1,5 @@
-// A device of addresses alone, for what only gives memory out and takes it back: rehearsals, tests.
+// A device that only hands out addresses, for code that allocates and releases but never reads or
+// writes the memory: rehearsals, tests.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace heddle::runtime {
 struct AddressDevice {
   heddle_hal hal{};
   int64_t left_bytes = 0;
-  int64_t failures = 0;  // so many of the next allocations are refused
+  int64_t failures = 0;  // the next `failures` allocations are refused
   std::map<char*, int64_t> given;
 
   explicit AddressDevice(int64_t bytes = INT64_MAX) : left_bytes(bytes) {
@@ -28,7 +29,7 @@ struct AddressDevice {
       device.left_bytes -= bytes;
       *memory = device.next_;
       device.given[device.next_] = bytes;
-      device.next_ += bytes;  // blocks touch: who asks for them must keep them apart
+      device.next_ += bytes;  // blocks touch: the caller must not merge them
       return 0;
     };
     hal.release = [](void* self, void* memory, int64_t bytes) {

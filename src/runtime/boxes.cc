@@ -38,7 +38,7 @@ class BoxPlacer {
     }
   }
 
-  // The launch that makes the box, and nothing between it and the update in the way.
+  // Finds the launch that computes the slice, if no command between it and the update interferes.
   void find(const std::vector<Command>& commands, size_t at, const Update& update) {
     const View& box = update.update;
     if (uses_[box.buffer.index()] != 2 || !is_run(update) || !fills(box)) return;
@@ -66,7 +66,7 @@ class BoxPlacer {
            buffer.bytes == program::stored_bytes(box.shape) && buffer.bytes > 0;
   }
 
-  // Is the box one run of bytes in the array, from an aligned place on?
+  // Whether the slice is one contiguous, aligned run of bytes in the array.
   static bool is_run(const Update& update) {
     const std::vector<int64_t> all = update.operand.shape.extents(),
                                box = update.update.shape.extents();
@@ -81,7 +81,7 @@ class BoxPlacer {
     return update.result.offset_bytes % program::kAlignmentBytes == 0;
   }
 
-  // Touches the array, or makes one of the numbers that say where the box begins.
+  // Whether the command touches the array, or writes one of the slice's start indices.
   bool in_the_way(const Command& command, const Update& update) const {
     bool found = false;
     auto visit = [&](const View& view, Use use) {
@@ -95,7 +95,7 @@ class BoxPlacer {
     return found;
   }
 
-  // Inputs and outputs have memory of their own each, but for an output that is an input's.
+  // Every input and output has memory of its own, except an output that aliases an input.
   bool overlap(const View& a, const View& b) const {
     const auto *one = &program_.buffers[a.buffer.index()],
                *other = &program_.buffers[b.buffer.index()];

@@ -1,6 +1,5 @@
-// Boxes that a launch can store where they belong: an update whose box is a result of a launch in
-// front of it, and of no other use, needs no copy if the launch is given the box's address in the
-// array.
+// Finds updates (dynamic-update-slice) without a copy: where the update slice is the result of an
+// earlier launch and has no other use, the launch stores it straight to its address in the array.
 #pragma once
 
 #include <unordered_map>
@@ -18,10 +17,10 @@ struct PlacedBox {
 
 struct PlacedBoxes {
   std::unordered_map<const program::Launch*, std::vector<PlacedBox>> of_launch;
-  std::unordered_set<const program::Update*> updates;  // all of them
+  std::unordered_set<const program::Update*> updates;  // all of those above
 };
 
-// Of a section's commands and of the regions of these. The program must outlive the result.
+// Looks at the commands of a section and of their regions. The program must outlive the result.
 PlacedBoxes place_boxes(const program::Program& program,
                         const std::vector<program::Command>& commands);
 

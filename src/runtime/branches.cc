@@ -22,7 +22,7 @@ Branches::Branches(const Device& device, program::StreamPlan plan)
       events_(plan_.recorded.size()),
       ends_(static_cast<size_t>(plan_.streams)) {}
 
-// Nobody else's: what others put on a stream that is recorded would be recorded, too.
+// The streams are not lent to anybody else: work that others put on them would be recorded, too.
 bool Branches::take() {
   const heddle_hal& hal = device_.hal();
   const auto event = [&](heddle_hal_event** made) { return !hal.create_event(hal.device, made); };
@@ -73,7 +73,7 @@ bool Branches::fork(size_t first, size_t end) {
   return done;
 }
 
-// What was before all of them is over when they fork.
+// Commands before `first` are ordered by the fork, so it waits only for those of this recording.
 bool Branches::begin(size_t command, size_t first) {
   bool done = true;
   for (const size_t other : plan_.waits[command])

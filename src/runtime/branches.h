@@ -1,6 +1,5 @@
-// Branches of a recording: commands that do not depend on one another are on streams of their own
-// while they are recorded, so that a replay may run them side by side (program/streams.h says
-// which).
+// Branches of a recording: independent commands are put on different streams while they are
+// recorded, so that a replay may run them concurrently (program/streams.h chooses them).
 #pragma once
 
 #include <memory>
@@ -12,25 +11,26 @@
 
 namespace heddle::runtime {
 
-// Of one command list. The functions that say whether all went well are called while the device
-// records, for the commands [first, end) of one recording, in the order in which they stand here.
+// Used by one command list. The functions that return bool (false: the device failed) are called
+// while the device records, for the commands [first, end) of one recording, in the order of their
+// declarations.
 class Branches {
  public:
-  // Of the program's run. Null: one branch is as good, or the device has no streams for them.
+  // For the program's run section. Null: one branch is as good, or the device has too few streams.
   static std::unique_ptr<Branches> make(const Device& device, const program::Program& program);
   ~Branches();
   Branches(const Branches&) = delete;
 
-  // Whether they are on more than one branch. None of them may be a loop, a branch or what else
-  // stands alone.
+  // Whether the commands use more than one branch. False if one of them must run alone (a loop, a
+  // branch, a command of the host).
   bool divide(size_t first, size_t end) const;
 
   bool fork(size_t first, size_t end);
-  // Before and behind the launches and copies of each.
+  // Called before and after the launches and copies of each command.
   bool begin(size_t command, size_t first);
   heddle_hal_stream* stream(size_t command) const { return streams_[of(command)]; }
   bool end(size_t command);
-  // What is recorded next is behind all of them.
+  // Work that is recorded next waits for all branches.
   bool join(size_t first, size_t end);
 
  private:

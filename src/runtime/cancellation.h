@@ -1,5 +1,5 @@
-// The wish that a run ends. One for all contexts that stand for the same one of the caller's (the
-// first program's and the better one's, those of buckets): whichever runs sees it.
+// The request to end a run. It is shared by all contexts that serve one context of the caller (of
+// the first and of the better program, of the buckets): whichever of them runs sees it.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ class Cancellation {
  public:
   void ask() { asked_.store(true, std::memory_order_relaxed); }
   bool is_asked() const { return asked_.load(std::memory_order_relaxed); }
-  // By the run that ended for it: the next one is another.
+  // Called by the run that it ended, so that the next run is not cancelled.
   bool take() { return asked_.exchange(false, std::memory_order_relaxed); }
 
  private:

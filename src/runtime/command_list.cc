@@ -22,7 +22,7 @@ using program::View;
 
 namespace {
 
-constexpr int64_t kShares = 4096;  // of a launch of several kernels
+constexpr int64_t kShares = 4096;  // tasks of a merged launch of several kernels
 
 }  // namespace
 
@@ -38,7 +38,7 @@ CommandList::CommandList(const Device& device, const program::Program& program,
       bases_(program.buffers.size()),
       recordings_(device),
       on_device_(program.buffers.size()) {
-  // Records point into these two, so they take their final size first.
+  // Records point into these arrays, so reserve their final size first.
   size_t slots = 0, dims = 0, accesses = 0;
   program::for_each_command(
       program, *section.commands, *section.info, [&](const Command& command, const auto&, int) {
@@ -73,13 +73,13 @@ void CommandList::add_commands(const std::vector<Command>& commands,
   join_launches(program::side_by_side(*program_, commands), firsts);
 }
 
-// Only where the host runs what it launches: the parts are called from one function of ours.
+// Only on the cpu device: the merged launch calls the kernels from one host function.
 void CommandList::join_launches(const std::vector<size_t>& groups,
                                 const std::vector<size_t>& firsts) {
   if (std::string_view(device_.hal().name) != "cpu") return;
   for (size_t i = 0; i < groups.size(); ++i) {
     const size_t first = firsts[i], end = firsts[i + groups[i]];
-    if (groups[i] < 2 || end - first != groups[i]) continue;  // one has its result aimed
+    if (groups[i] < 2 || end - first != groups[i]) continue;  // a result is stored in place
     auto made = std::make_unique<Together>(Together{nullptr, groups[i], 0, {}});
     made->self = reinterpret_cast<int64_t>(made.get());
     made->launch.function = reinterpret_cast<const void*>(&run_together);
@@ -92,8 +92,8 @@ void CommandList::join_launches(const std::vector<size_t>& groups,
   }
 }
 
-// A share of everything is a share of each; every other one from its end, so that small ones do not
-// all fall to the same worker.
+// A share of the merged tasks is the same share of each kernel's tasks; every other kernel is split
+// from its end, so that short kernels do not all fall to the same worker.
 void CommandList::run_together(void* const*, const int64_t* dims, int64_t begin, int64_t end,
                                void* scratch) {
   using Kernel = void (*)(void* const*, const int64_t*, int64_t, int64_t, void*);
@@ -220,7 +220,7 @@ void CommandList::add(const Update& update) {
   add_box(update);
 }
 
-// Dimensions that the box fills, at the end, make one run of bytes with the one before them.
+// Trailing dimensions that the slice fills form one contiguous run with the dimension before them.
 void CommandList::add_box(const Update& update) {
   const bool on_host = program::is_on_host(*program_, update);
   const program::Space space = on_host ? program::Space::host : program::Space::device;

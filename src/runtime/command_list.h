@@ -25,30 +25,30 @@ struct CommandTime {
   int64_t count = 0, total_ns = 0, min_ns = 0;
 };
 
-// What all contexts of a program share of one section.
+// The part of a section that all contexts of a program share.
 struct LinkedSection {
   const std::vector<program::Command>* commands = nullptr;
   const std::vector<program::CommandInfo>* info = nullptr;
-  std::vector<HostCallable> host;  // by number of command; empty where it is no host call
-  std::vector<std::shared_ptr<LibraryWork>> library;  // the same of library calls
+  std::vector<HostCallable> host;  // by number of command; empty if it is no host call
+  std::vector<std::shared_ptr<LibraryWork>> library;  // likewise, for library calls
 };
-// Functions of the phases, by kernel.
+// Addresses of the phases' functions, by kernel.
 using Functions = std::vector<std::vector<const void*>>;
 
 class CommandList {
  public:
-  // All of them must outlive the list.
+  // The arguments must outlive the list.
   CommandList(const Device& device, const program::Program& program, const Functions& functions,
               const LinkedSection& section);
 
-  // `on_device`: a port that a program with spaces has on the host lies on the device, so copies
-  // across are copies within it.
+  // `on_device`: the memory bound to a host port of a program with spaces is the device's, so
+  // copies across are copies within the device.
   void set_base(program::BufferId buffer, char* base, bool on_device = false);
-  // Where the host reads a constant, of a program with spaces.
+  // Sets the address at which the host reads a constant, in a program with spaces.
   void set_host_base(program::BufferId buffer, const char* base);
   // Worker w has scratch + w * stride_bytes.
   void set_scratch(char* scratch, int64_t stride_bytes);
-  // From here on run() puts commands on these streams, as they were planned (program/streams.h).
+  // From now on run() puts the commands on these streams, as planned (program/streams.h).
   void set_streams(StreamSet streams) {
     streams_ = std::make_unique<StreamSet>(std::move(streams));
   }
@@ -56,25 +56,25 @@ class CommandList {
   StreamSet* streams() const { return streams_.get(); }
   void drop_streams() { streams_.reset(); }
 
-  // Every buffer must have a base. Error: of a host function or of the device, with the command.
+  // Every buffer must have a base. Error: from a host function or the device; it names the command.
   Status run();
   Status run_command(size_t command);  // of the section itself, with its regions
   // As run(), adding up wall times by number of command (and trace events, while tracing is on). A
-  // loop's own time is what it costs to go round; it counts once for all its trips.
+  // loop's time is only its overhead, without its body; it counts once for all its trips.
   Status run_timed(std::span<CommandTime> times);
   Status run_timed_command(size_t command, std::span<CommandTime> times);
 
-  // The same on the streams, a command at a time from the first on. Before each: its stream waits
-  // for the event of `other`, a command that records one.
+  // The same on the streams, one command at a time, starting at the first. wait_for_other(), before
+  // it, makes the command's stream wait for the event of `other`, which must record one.
   Status run_on_streams(size_t command);
   Status wait_for_other(size_t command, size_t other);
-  bool has_parallel() const { return has_parallel_; }  // whether waking the workers pays
+  bool has_parallel() const { return has_parallel_; }  // whether waking the workers pays off
 
-  // Whether run() without streams has the device replay recordings of stretches of commands: from
-  // the third run with the same addresses on.
+  // Whether run() without streams lets the device replay recordings of stretches of commands (from
+  // the third run with the same addresses on).
   bool is_recorded();
 
-  // Looked at before every command: a run ends with an error of the cancelled kind.
+  // Checked before every command; a cancelled run ends with an error of that kind.
   void set_cancellation(const Cancellation* cancellation) { cancellation_ = cancellation; }
 
  private:
@@ -86,13 +86,13 @@ class CommandList {
     update,       // updates_[index]; buffers: operand, update, result, starts
     concatenate,  // joins_[index]; buffers: the pieces, the result
     library,      // library_runs_[index]; buffers: arguments, result
-    aim,          // updates_[index]; *aimed becomes the box's address; buffers: as of update
-    nothing,      // an update whose box lies in its place
+    aim,          // updates_[index]; *aimed becomes the slice's address; buffers: as of update
+    nothing,      // an update whose slice was stored in place
     enter,        // a loop or a branch begins
-    test,         // where *buffers[0] is false, go to `jump`
+    test,         // if *buffers[0] is false, go to `jump`
     again,        // loops_[index] exchanges addresses; go to `jump`
-    leave,        // and puts them back
-    select,       // go to targets_[index + what buffers[0] says], of tasks
+    leave,        // undoes the exchange
+    select,       // go to targets_[index + value of buffers[0]], of tasks
     go,           // to `jump`
   };
   struct Record {
@@ -108,14 +108,14 @@ class CommandList {
     const HostCallable* function;
     std::vector<HostArgument> arguments;
     std::vector<HostResult> results;
-    // Of a device with memory of its own, and a program without spaces: the host's copies of both,
-    // made when first needed.
+    // For a device with memory of its own and a program without spaces: the host's copies of
+    // arguments and results, allocated at first use.
     std::vector<std::vector<char>> copies;
   };
-  // What a task of a library call finds behind the dimensions of its launch.
+  // The state of a library call; its tasks get it through the launch's dims.
   struct LibraryRun {
     LibraryWork* work;
-    int64_t self;  // this, as the launch's only dimension
+    int64_t self;  // address of this object, as the launch's only dimension
     std::mutex mutex;
     Status status;  // the first error of the tasks
   };
@@ -125,13 +125,13 @@ class CommandList {
       tensor::Type type;            // of the start
     };
     std::vector<Dim> dims;
-    // The box as runs of bytes: counts and strides of the loops around a run, outermost first.
+    // The slice as contiguous runs: counts and strides of the loops around a run, outermost first.
     struct Loop {
       int64_t count, to_stride_bytes;
     };
     std::vector<Loop> loops;
     std::vector<int64_t> at;  // counters of the loops
-    uint32_t aimed = 0;       // slot of a launch
+    uint32_t aimed = 0;       // slot in the launch's arguments
     int64_t run_bytes = 0;
     bool on_host = false;
   };
@@ -153,11 +153,11 @@ class CommandList {
   struct Together {
     const Record* first;
     size_t count;
-    int64_t self;  // this, as the launch's only dimension
+    int64_t self;  // address of this object, as the launch's only dimension
     heddle_hal_launch launch;
   };
-  // Records [first, end) that only launch and copy within the device, and that are run from the
-  // first to the last: nothing jumps into their midst.
+  // Records [first, end) that only launch, and copy within the device, and always run from the
+  // first to the last: no jump leads into the middle.
   struct Stretch {
     size_t first, end;
     size_t first_slot, slots;  // their addresses
@@ -167,7 +167,7 @@ class CommandList {
     int64_t offset_bytes;
   };
 
-  // `own`: those of the section itself.
+  // `own`: the section's top-level commands, not those of a region.
   void add_commands(const std::vector<program::Command>& commands,
                     const std::vector<program::CommandInfo>& info, bool own);
   void add(const program::Launch& launch);
@@ -184,24 +184,25 @@ class CommandList {
   Record& add_record(Kind kind, uint32_t command);
   void* const* next_slots() const { return slots_.data() + slots_.size(); }
 
-  // Makes one launch of neighbours where `groups` says so; commands[i] has its record at firsts[i].
+  // Merges adjacent launches into one as `groups` says; commands[i] has its record at firsts[i].
   void join_launches(const std::vector<size_t>& groups, const std::vector<size_t>& firsts);
   static void run_together(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end,
                            void* scratch);
-  // Runs records [at, end), whose jumps stay inside. `step` sees each before and after. `joined`:
-  // neighbours are one launch where they may, which is then one step.
+  // Runs records [at, end), whose jumps stay inside. `step` is called before and after each record.
+  // `joined`: merged launches run as one, which is then one step.
   Status run_timed_records(size_t at, size_t end, std::span<CommandTime> times);
-  // `recorded`: stretches are replayed where they may; they are not steps.
+  // `recorded`: stretches are replayed where possible; `step` is not called for them.
   template <bool joined, bool recorded = false, typename Step>
   Status run_records(size_t at, size_t end, Step&& step);
   Status run_streams();
   Status run_on_stream(size_t command);
   Status wait_for_all(const Record& record);
-  // What the device still does to the host's memory is over; `writes`: what it writes there.
+  // Waits until the device no longer accesses the host's memory; `writes_only`: no longer writes
+  // it.
   Status settle(const Record& record, bool writes_only = false);
   Status copy_bytes(const Record& record, bool on_host, void* to, const void* from, int64_t bytes);
   Status execute_copy(const Record& record);
-  // One record; `next` is where to go on.
+  // Runs one record; sets `next` if it jumps.
   Status execute(const Record& record, size_t* next);
   Result<char*> box_address(const UpdateRecord& update, void* const* slots);
   Status execute_aim(const Record& record);
@@ -213,7 +214,7 @@ class CommandList {
   bool stays_on_device(const Record& copy) const {
     return copy.kind == Kind::copy && (copy.jump == stays || on_device_[copy.index]);
   }
-  // Of stretches: recorded.cc.
+  // Stretches: see recorded.cc.
   void find_stretches();
   std::vector<bool> jump_targets() const;
   bool is_recordable(const Record& record) const;
@@ -222,7 +223,7 @@ class CommandList {
   bool replayed(const Record& first, size_t* next);
   Status execute_host(const Record& record);
   Status execute_host_apart(const Record& record);
-  // What lies at `data`, after all that was launched before.
+  // The integer at `data`, after all earlier launches have run.
   Result<int64_t> read_now(const void* data, tensor::Type type);
   Status execute_library(const Record& record);
   static void run_library(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end,
@@ -239,11 +240,11 @@ class CommandList {
   const LinkedSection* section_;
   const PlacedBoxes boxes_;
   std::vector<Record> records_;
-  std::vector<uint32_t> first_record_;              // by command of the section, and the end
+  std::vector<uint32_t> first_record_;              // by command of the section, then the end
   std::vector<const program::CommandInfo*> infos_;  // by number of command
-  std::vector<void*> slots_;                        // addresses that records point into
+  std::vector<void*> slots_;                        // addresses; records point into this array
   std::vector<std::vector<Patch>> patches_;         // by buffer
-  std::vector<std::vector<Patch>> host_patches_;    // by buffer: constants that the host reads
+  std::vector<std::vector<Patch>> host_patches_;    // by buffer: constants read by the host
   std::vector<char*> bases_;                        // by buffer
   std::vector<HostRecord> hosts_;
   std::vector<std::unique_ptr<LibraryRun>> library_runs_;
@@ -259,10 +260,10 @@ class CommandList {
   std::unique_ptr<Branches> branches_;  // null: none
   std::vector<int64_t> dims_;
   std::vector<heddle_hal_access> accesses_;  // of launches
-  std::unique_ptr<StreamSet> streams_;       // null: all in order
-  bool all_waited_ = false;                  // on streams: for all that could still run
+  std::unique_ptr<StreamSet> streams_;       // null: commands run in order
+  bool all_waited_ = false;  // on streams: everything that could still run has been waited for
   bool has_parallel_ = false;
-  // Of a program with spaces: the device may still write the host's memory, or read it.
+  // In a program with spaces: whether the device may still be writing or reading host memory.
   bool writes_host_ = true, reads_host_ = true;
 };
 

@@ -1,5 +1,4 @@
-// What the commands of a run take beside each other, roughly: with the link of the program's
-// target.
+// Rough times of a run's commands relative to each other, for the link of the program's target.
 #pragma once
 
 #include <vector>
@@ -8,7 +7,7 @@
 
 namespace heddle::runtime {
 
-// program::rough_ns of its commands. Streams are chosen by it, here and when memory is planned.
+// program::rough_ns of the commands. Streams are chosen by it, both here and in memory planning.
 std::vector<double> command_ns(const program::Program& program);
 
 }  // namespace heddle::runtime

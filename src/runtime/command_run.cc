@@ -1,4 +1,4 @@
-// The walk over a command list.
+// Runs a command list: the loop over its records.
 #include <algorithm>
 #include <utility>
 
@@ -12,9 +12,9 @@ namespace heddle::runtime {
 
 namespace {
 
-constexpr size_t kMostTracedNodes = 8;  // names at an event
+constexpr size_t kMostTracedNodes = 8;  // of one trace event
 
-// An integer in memory, with what is above s64 at its end.
+// Reads an integer; u64 values above the range of s64 saturate.
 int64_t read_number(const void* data, tensor::Type type) {
   const auto* bytes = static_cast<const char*>(data);
   auto read = [&](auto value) {
@@ -59,7 +59,7 @@ Result<int64_t> CommandList::read_now(const void* data, tensor::Type type) {
   return read_number(&copy, type);
 }
 
-// After a failure the addresses are as a run expects them.
+// After a failure all addresses are restored to the state that a run starts from.
 Status CommandList::failed(const Record& record, Error error) {
   for (LoopRecord& loop : loops_) exchange(loop, false);
   const program::CommandInfo& info = *infos_[record.command];
@@ -77,7 +77,7 @@ void CommandList::exchange(LoopRecord& loop, bool odd) {
   }
 }
 
-// Readers behind the loop find the state where it began.
+// Commands after the loop read the state at its original address.
 Status CommandList::leave(LoopRecord& loop, const Record& record) {
   if (!loop.odd) return {};
   exchange(loop, false);
@@ -95,7 +95,7 @@ Status CommandList::settle(const Record& record, bool writes_only) {
   return {};
 }
 
-// Within one space.
+// Copies within one space.
 Status CommandList::copy_bytes(const Record& record, bool on_host, void* to, const void* from,
                                int64_t bytes) {
   const heddle_hal& hal = device_.hal();
@@ -109,7 +109,7 @@ Status CommandList::copy_bytes(const Record& record, bool on_host, void* to, con
   return {};
 }
 
-// The device takes the host's bytes when it is told to, so they must be there.
+// The device may read the host's bytes at the time of the call, so they must be written by then.
 Status CommandList::execute_copy(const Record& record) {
   void* const* slots = record.launch.buffers;
   if (stays_on_device(record))
@@ -122,7 +122,7 @@ Status CommandList::execute_copy(const Record& record) {
   return {};
 }
 
-// The host works on copies.
+// The host works on copies in its own memory.
 Status CommandList::execute_host_apart(const Record& record) {
   HostRecord& host = hosts_[record.index];
   if (host.copies.empty()) {
@@ -165,7 +165,7 @@ Status CommandList::execute_host(const Record& record) {
   return {};
 }
 
-// A kernel by its form, so that the device shares its tasks among the workers.
+// Has the signature of a kernel, so that the device distributes its tasks over the workers.
 void CommandList::run_library(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end,
                               void*) {
   auto& run = *reinterpret_cast<LibraryRun*>(dims[0]);
@@ -362,7 +362,7 @@ Status CommandList::run_on_stream(size_t command) {
         return failed(record, device_.last_error("cannot copy").value());
       reads_host_ = reads_host_ || (crosses && record.jump == to_device);
       writes_host_ = writes_host_ || (crosses && record.jump == to_host);
-    } else {  // the host looks at what was computed
+    } else {  // the host reads computed values
       HEDDLE_RETURN_IF_ERROR(wait_for_all(record));
       HEDDLE_RETURN_IF_ERROR(execute(record, &next));
     }
@@ -371,7 +371,7 @@ Status CommandList::run_on_stream(size_t command) {
   return {};
 }
 
-// What stands alone is on the device's own stream; the host waits on both of its sides.
+// A command that runs alone is on the device's own stream; the host waits before and after it.
 Status CommandList::run_on_streams(size_t command) {
   if (command == 0) all_waited_ = false;
   if (records_.empty()) return {};
@@ -414,7 +414,7 @@ Status CommandList::run_timed_records(size_t at, size_t end, std::span<CommandTi
     const int64_t end_ns = trace::now_ns(), took_ns = end_ns - begin_ns;
     CommandTime& time = times[record.command];
     time.total_ns += took_ns;
-    // A command's time is that of its records, one behind the other.
+    // A command's time is the sum over its consecutive records.
     so_far_ns = record.begins || record.command != last ? took_ns : so_far_ns + took_ns;
     last = record.command;
     if (record.begins && record.kind != Kind::nothing) ++time.count;
@@ -430,7 +430,7 @@ Status CommandList::run_timed_records(size_t at, size_t end, std::span<CommandTi
     const int64_t number = first + record.command;
     trace::add_counter("temporaries", end_ns,
                        program::covered_bytes(program::alive(*program_, number, number + 1)));
-    begin_ns = trace::now_ns();  // recording is not the next command's time
+    begin_ns = trace::now_ns();  // the time to record the event is not charged to the next command
   };
   struct Step {
     decltype(after)& done;

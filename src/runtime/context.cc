@@ -23,15 +23,15 @@ struct Move {
   char* to;
   const char* from;
   int64_t bytes;
-  bool by_device = false;  // one of the two is its memory, in a program that works on the host's
+  bool by_device = false;  // one side is device memory, in a program whose ports are on the host
 };
 
-// A bound port. `staging` stands in for memory that is not aligned, `host_staging` for the device's
-// where the host needs it.
+// A bound port. `staging` replaces memory that is not aligned or not the device's, `host_staging`
+// replaces device memory that the host must access.
 struct Binding {
   char* memory = nullptr;
   bool bound = false, on_device = false;
-  bool used_by_host = false;  // of a program with spaces: by more than copies across
+  bool used_by_host = false;  // in a program with spaces, by more than copies across
   int64_t bytes = 0;
   Block staging;
   tensor::Literal host_staging;
@@ -60,7 +60,7 @@ struct Context::State {
   Status check_bound() const;
   Status check_overlaps() const;
   Result<char*> usable(Binding& binding);
-  // Whether a program with spaces finds the caller's memory of the device in the host's place.
+  // Whether a host port of a program with spaces uses the caller's device memory directly.
   bool lies_on_device(const Binding& binding) const {
     return program().own_memory && binding.on_device && !binding.used_by_host;
   }
@@ -74,16 +74,16 @@ struct Context::State {
   std::shared_ptr<Executable> executable;
   CommandList list;
   Block arena, scratch;
-  tensor::Literal host_arena;         // where the program has spaces
-  std::unique_ptr<PooledRun> pooled;  // where memory is dynamic; there is no arena then
+  tensor::Literal host_arena;         // only if the program has spaces
+  std::unique_ptr<PooledRun> pooled;  // only if memory is dynamic; then there is no arena
   std::vector<Binding> inputs, outputs;
-  std::vector<tensor::Literal> hidden;  // outputs that are no states
+  std::vector<tensor::Literal> hidden;  // hidden outputs that are not states
   std::vector<int64_t> alias_of_input;  // output number that aliases input i, or -1
-  std::vector<std::vector<BufferId>> buffers_of_output;  // its own, and of values made there before
+  std::vector<std::vector<BufferId>> buffers_of_output;  // all buffers in its memory
   std::vector<char*> bases;                              // of input and output buffers, by buffer
   std::vector<Move> before, after;                       // copies around the commands
   bool dirty = true;                                     // bindings changed since prepare()
-  bool one_stream = false;                               // others do not pay
+  bool one_stream = false;                               // more streams do not pay off
   bool profile = false;
   std::vector<CommandTime> times;
   std::shared_ptr<Cancellation> cancellation;
@@ -112,7 +112,7 @@ Result<std::unique_ptr<Context>> Executable::make_context(
   return context;
 }
 
-// A recorded run leaves the host hardly anything to do; on streams it would issue every command.
+// A recorded run costs the host almost nothing; on streams it would issue every command.
 Status Context::State::use_streams() {
   if (!pooled && list.is_recorded()) {
     list.drop_streams();
@@ -132,7 +132,7 @@ Status Context::State::use_streams() {
   return {};
 }
 
-// After an error: those that have broken down are replaced before the next run.
+// After an error: broken streams are replaced before the next run.
 void Context::State::reset_streams() {
   if (list.streams() == nullptr) return;
   list.streams()->find_lost();
@@ -159,7 +159,7 @@ void Context::State::set_fixed_bases() {
     if (buffer.kind == BufferKind::output && buffer.alias.valid())
       alias_of_input[p.buffers[buffer.alias.index()].number] = buffer.number;
     if (buffer.kind == BufferKind::temporary) {
-      // Those of the once section may lie beyond this arena; nothing here refers to them.
+      // Temporaries of the once section may extend past this arena; they are not used here.
       const bool host = buffer.space == program::Space::host;
       char* data = host ? static_cast<char*>(host_arena.mutable_data()) : arena.data();
       const int64_t bytes = host ? host_arena.bytes() : arena.bytes();
@@ -172,7 +172,7 @@ void Context::State::set_fixed_bases() {
       if (!p.own_memory || buffer.kind == BufferKind::once) continue;
       const char* constant = executable->host_constant(id);
       list.set_host_base(id, constant);
-      bases[i] = const_cast<char*>(constant);  // read by copies of the host
+      bases[i] = const_cast<char*>(constant);  // read by the host's copies
     }
   }
 }
@@ -185,7 +185,7 @@ void Context::State::find_host_uses() {
     if (buffer.kind == BufferKind::input) inputs[buffer.number].used_by_host = true;
     if (buffer.kind == BufferKind::output) outputs[buffer.number].used_by_host = true;
   }
-  // One memory with the input that it aliases.
+  // An output shares its memory with the input that it aliases.
   for (const Buffer& buffer : p.buffers)
     if (buffer.kind == BufferKind::output && buffer.alias.valid() &&
         inputs[p.buffers[buffer.alias.index()].number].used_by_host)
@@ -228,7 +228,7 @@ Status Context::bind_device_output(int64_t number, void* data) {
   return bind(false, number, static_cast<char*>(data), true);
 }
 
-// An output of a state lies on its input, so that a run changes it in place.
+// A state's output is bound to the memory of its input, so that a run updates it in place.
 Status Context::bind_hidden() {
   const Program& program = state_->program();
   const size_t states = program.states.size(), first = program::shown_outputs(program);
@@ -267,7 +267,7 @@ Status Context::State::check_bound() const {
   return {};
 }
 
-// No output may lie on another output or on an input, but for the one it aliases.
+// No output may overlap another output or an input, except the input that it aliases.
 Status Context::State::check_overlaps() const {
   struct Range {
     const char *begin, *end;
@@ -281,7 +281,7 @@ Status Context::State::check_overlaps() const {
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].bytes > 0)
       ranges.push_back({outputs[i].memory, outputs[i].memory + outputs[i].bytes, true, i});
-  // At equal begins outputs come first, and find their input behind them.
+  // If several begin at one address, outputs come first, so that the input finds its output.
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.output > b.output;
   });
@@ -293,7 +293,7 @@ Status Context::State::check_overlaps() const {
     return out.begin == in.begin && out.end == in.end &&
            alias_of_input[in.number] == static_cast<int64_t>(out.number);
   };
-  const Range* last_output = nullptr;  // the one that ends last; and of inputs
+  const Range* last_output = nullptr;  // the output that ends last; the same for inputs
   const Range* last_input = nullptr;
   for (const Range& range : ranges) {
     const bool on_output = last_output && range.begin < last_output->end &&
@@ -308,7 +308,7 @@ Status Context::State::check_overlaps() const {
   return {};
 }
 
-// The memory itself, or its stand-in.
+// The bound memory, or its staging buffer.
 Result<char*> Context::State::usable(Binding& binding) {
   if (binding.bytes == 0) return nullptr;
   if (binding.on_device) {
@@ -318,7 +318,7 @@ Result<char*> Context::State::usable(Binding& binding) {
           tensor::Literal(tensor::Shape::array(tensor::Type::u8, {binding.bytes}));
     return static_cast<char*>(binding.host_staging.mutable_data());
   }
-  if (program().own_memory) return binding.memory;  // on the host, that needs no alignment
+  if (program().own_memory) return binding.memory;  // host memory needs no alignment
   if (is_aligned(binding.memory) && !executable->device_.has_own_memory()) return binding.memory;
   if (binding.staging.bytes() == 0) {
     HEDDLE_ASSIGN_OR_RETURN(binding.staging, Block::allocate(executable->device_, binding.bytes));
@@ -333,7 +333,7 @@ Status Context::State::prepare() {
   after.clear();
   HEDDLE_RETURN_IF_ERROR(prepare_outputs());
   for (size_t i = 0; i < inputs.size(); ++i) HEDDLE_RETURN_IF_ERROR(prepare_input(i));
-  // Outputs that are inputs, constants or other outputs are copied when all is done.
+  // Outputs that are inputs, constants or other outputs are copied after all commands.
   for (size_t i = 0; i < outputs.size(); ++i) {
     const program::View& source = program().outputs[i].source;
     if (program().outputs[i].buffer.valid() || outputs[i].bytes == 0) continue;
@@ -365,7 +365,8 @@ Status Context::State::prepare_input(size_t i) {
   char* base = nullptr;
   bool by_device = input.on_device, on_device = lies_on_device(input);
   if (alias_of_input[i] >= 0) {
-    // One memory: the output's. What the caller keeps elsewhere is copied in.
+    // Input and output share the output's memory. If the caller's input is elsewhere, it is copied
+    // there.
     const Binding& output = outputs[static_cast<size_t>(alias_of_input[i])];
     base = bases[program().outputs[alias_of_input[i]].buffer.index()];
     by_device = by_device || output.on_device;
@@ -382,7 +383,7 @@ Status Context::State::prepare_input(size_t i) {
 
 Status Context::State::copy_all(const std::vector<Move>& moves, heddle_hal_stream* stream) {
   const heddle_hal& hal = executable->device_.hal();
-  if (program().own_memory && !moves.empty()) {  // all of it is the host's, but for bound memory
+  if (program().own_memory && !moves.empty()) {  // all host memory but for bound
     if (hal.wait(hal.device) != 0) return executable->device_.last_error("cannot wait");
     for (const Move& move : moves) {
       if (move.by_device)
@@ -415,7 +416,7 @@ Status Context::State::run_commands(bool waits) {
       if (buffer.kind == program::BufferKind::constant) bytes += buffer.bytes;
     trace::add_counter("constants", trace::now_ns(), bytes);
   }
-  // Timed commands are on the device's own stream.
+  // Timed commands run on the device's own stream.
   if (timed && streams != nullptr) HEDDLE_RETURN_IF_ERROR(wait_for_all());
   if (pooled) {
     const std::span<CommandTime> into = timed ? std::span(times) : std::span<CommandTime>();
@@ -443,7 +444,7 @@ Status Context::State::run(bool waits) {
       list.has_parallel() && heddle_hal_has(&hal, begin_run) && heddle_hal_has(&hal, end_run);
   if (spin) hal.begin_run(hal.device);
   Status status = run_commands(waits || executable->states_);
-  // What was asked for before the error must not touch the caller's memory later.
+  // Work submitted before the error must not touch the caller's memory later.
   if (!status) (void)wait_for_all();
   if (!status && whose(status.error().kind) == ErrorKind::machine) reset_streams();
   if (spin) hal.end_run(hal.device);

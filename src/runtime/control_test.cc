@@ -1,4 +1,4 @@
-// Loops, branches and updates on the executor, with host functions for what decides.
+// Loops, branches and updates on the executor, with host functions that compute predicates.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<uint8_t> read_object() {
   return std::vector<uint8_t>(std::istreambuf_iterator<char>(file), {});
 }
 
-// One output y, and in front of it what a test adds.
+// A program with one output y, after the commands that a test adds.
 struct Maker {
   Program p;
   int64_t arena_end = 0;
@@ -52,7 +52,7 @@ struct Maker {
     ports.push_back({name, "", shape, BufferId(p.buffers.size()), {}});
     return add_buffer(b, shape);
   }
-  // `at`: where another lies; -1: on its own.
+  // `at`: offset of an existing temporary to overlap; -1: separate memory.
   View temporary(const char* name, const Shape& shape, int64_t at = -1) {
     Buffer b{name, BufferKind::temporary, shape.bytes()};
     b.offset_bytes = at >= 0 ? at : arena_end;
@@ -91,7 +91,7 @@ struct Maker {
   }
 };
 
-// y = 2.5^trips * x by a loop whose state is exchanged with the next one.
+// y = 2.5^trips * x by a loop whose state is swapped.
 Program swapping_loop() {
   Maker m;
   const View x = m.port("x", true, m.floats), y = m.port("y", false, m.floats);
@@ -124,7 +124,7 @@ struct Machine {
   CpuDevice cpu;
 };
 
-// "again": true `trips` times, then false, and so on; fails where the trip is `fault`.
+// "again": returns true `trips` times, then false, repeatedly; fails at trip `fault`.
 struct Again {
   int64_t trips = 0, fault = -1, asked = 0;
   HostFunctions functions() {
@@ -161,7 +161,7 @@ TEST(control, AFaultInsideALoopLeavesNothingBehind) {
   ASSERT_TRUE(context->bind_input(0, x.data()));
   ASSERT_TRUE(context->bind_output(0, y.data()));
   again.trips = 4;
-  again.fault = 3;  // behind an odd number of trips
+  again.fault = 3;  // after an odd number of trips
   const Status status = context->run();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "inner0: trip 3");
@@ -264,8 +264,8 @@ TEST(control, UpdatesPutABoxWhereItFits) {
   }
 }
 
-// y = x but for row at[0], which becomes 2.5 f by a launch; between the two, what a test puts
-// there.
+// y = x except for row at[0], which becomes 2.5 f by a launch; between launch and update, commands
+// added by a test.
 Program boxed(bool reads_array, bool moves_start) {
   Maker m;
   const Shape all = Shape::array(Type::f32, {3, kN}), box = Shape::array(Type::f32, {1, kN});
@@ -332,7 +332,7 @@ TEST(control, PiecesGoToTheirPlaces) {
                                        6,  7,  -3, -4, -5, -6, 8,  9,  10, 11, -5, -6}));
 }
 
-// Printed, not judged: machines differ. The budget is 100 ns a trip.
+// Printed, not checked, since machines differ. The budget is 100 ns per trip.
 TEST(control, PrintsHostTimePerTrip) {
   Again again;
   Machine machine;

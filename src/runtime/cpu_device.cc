@@ -16,7 +16,7 @@ namespace heddle::runtime {
 namespace {
 
 constexpr size_t kAlignment = 64;
-// From here on memory lies on 2 MiB pages where the system has them (cpu-codegen §2.4, 11).
+// Blocks of this size and more use 2 MiB pages where the system has them (cpu-codegen §2.4, 11).
 constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kParallelCopyBytes = int64_t{1} << 20;
 constexpr int64_t kCopyTask = 64 << 10;
@@ -36,14 +36,15 @@ int64_t huge_up(int64_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kH
 
 int cpu_allocate(void*, int64_t bytes, void** memory) {
   if (bytes < 0) return fail(fmt::format("{} bytes", bytes));
-  // The mapping below takes nothing, so it succeeds for any size: writing would end the process.
+  // The mapping below commits nothing, so it succeeds for any size, and writing would end the
+  // process.
   if (Status fits = tensor::check_memory("a run", bytes); !fits) return fail(fits.error().message);
   if (bytes < kHugePage) {
     *memory = std::aligned_alloc(
         kAlignment, (static_cast<size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment);
     return *memory == nullptr ? fail(fmt::format("no memory for {} bytes", bytes)) : 0;
   }
-  // One huge page more, of which the ends are given back.
+  // One huge page more than needed; the unaligned ends are unmapped.
   const auto want = static_cast<size_t>(huge_up(bytes));
   const size_t mapped = want + static_cast<size_t>(kHugePage);
   void* raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
@@ -56,7 +57,7 @@ int cpu_allocate(void*, int64_t bytes, void** memory) {
   if (head > 0) munmap(begin, head);
   if (mapped > head + want) munmap(begin + head + want, mapped - head - want);
   *memory = begin + head;
-  madvise(*memory, want, MADV_HUGEPAGE);  // a wish: without it the pages are small
+  madvise(*memory, want, MADV_HUGEPAGE);  // a hint: without it the pages are small
   return 0;
 }
 

@@ -8,8 +8,8 @@
 
 namespace heddle::runtime {
 
-// Memory of someone else's: 64-byte aligned, from any thread. `allocate` gives null where there is
-// none; `release` gets what it was asked for.
+// A caller's allocator. It must return 64-byte aligned memory, or null on failure, from any thread;
+// `release` gets the pointer and the size that were allocated.
 struct HostAllocator {
   void* (*allocate)(void* context, int64_t bytes) = nullptr;  // null: our own memory
   void (*release)(void* context, void* memory, int64_t bytes) = nullptr;
@@ -18,8 +18,8 @@ struct HostAllocator {
 
 class CpuDevice {
  public:
-  // `workers` must outlive it. Several executors may share one device and run at the same time: the
-  // one that finds the workers taken does its launches alone.
+  // `workers` must outlive it. Several executors may share one device and run at the same time: if
+  // the workers are busy, an executor runs its launches on its own thread.
   explicit CpuDevice(Workers& workers, const HostAllocator& allocator = {});
   ~CpuDevice();
   CpuDevice(const CpuDevice&) = delete;

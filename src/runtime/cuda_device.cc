@@ -20,7 +20,7 @@ constexpr int kDynamicScratch = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE
 constexpr unsigned kOwnStream = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned kUntimed = 2;    // CU_EVENT_DISABLE_TIMING
 constexpr int kThisThread = 1;      // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-constexpr int kFewArguments = 64;   // of a launch, without an allocation
+constexpr int kFewArguments = 64;   // of a launch; more need an allocation
 
 thread_local std::string last_error_text;
 
@@ -51,7 +51,7 @@ bool graphs_are_off() {
 }
 
 // The driver refuses to wait for a whole context while one of its streams is being captured. Waits
-// go side by side; a capture waits for those under way, and holds up those that come.
+// run concurrently; a capture first waits for those in progress, and blocks new ones.
 class Turns {
  public:
   template <typename Wait>
@@ -77,8 +77,8 @@ class Turns {
   std::shared_mutex waits_;
 };
 
-// What this thread records, and on which device: a stream of its own takes the place of the
-// device's, which other threads use.
+// The device that this thread records and the capture stream, which replaces the device's own
+// stream: other threads keep using that.
 struct Capture {
   const void* device = nullptr;
   CudaDriver::Handle stream = nullptr;
@@ -101,8 +101,8 @@ struct CudaDevice::State {
   int check(const char* what, CudaDriver::Code code) const {
     return code == 0 ? 0 : fail(fmt::format("cuda: {}: {}", what, driver->text(code)));
   }
-  // The context belongs to the calling thread from here on. Others may have changed it, so the
-  // driver is asked, which is quicker than to set it.
+  // Makes the context current for the calling thread. Others may have changed it; asking the driver
+  // is faster than setting it every time.
   int enter() const {
     CudaDriver::Handle current = nullptr;
     if (driver->current_context(&current) == 0 && current == context) return 0;
@@ -128,7 +128,7 @@ struct CudaDevice::State {
     if (one != nullptr) return one;
     return capture.device == this ? capture.stream : stream;
   }
-  // Host and device share one space of addresses: the driver knows which is which.
+  // Host and device share one address space: the driver knows which memory an address belongs to.
   static int copy_on(void* device, heddle_hal_stream* stream, void* to, const void* from,
                      int64_t bytes) {
     State& s = of(device);
@@ -243,7 +243,7 @@ struct CudaDevice::State {
     if (recording != nullptr && s.enter() == 0) s.driver->destroy_executable(recording);
   }
 
-  // Priorities of the driver: a smaller number goes first, 0 is least.
+  // In the driver a smaller number is a higher priority; 0 is the lowest.
   static int create_stream(void* device, int32_t priority, heddle_hal_stream** stream) {
     State& s = of(device);
     int least = 0, greatest = 0;
@@ -354,7 +354,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const CudaD
 }
 
 CudaDevice::~CudaDevice() {
-  device_.reset();  // its streams and events
+  device_.reset();  // frees its streams and events
   if (!state_ || state_->context == nullptr) return;
   const CudaDriver& d = *state_->driver;
   d.set_context(state_->context);

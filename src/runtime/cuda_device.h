@@ -1,6 +1,6 @@
-// The `cuda` device behind the HAL: memory, code (program/gpu_code.h), launches and copies of one
-// NVIDIA GPU, streams, events and calls back. A launch runs whole grids: its tasks are the blocks,
-// and the scratch of a launch is not used (a block has its own).
+// The `cuda` device as a HAL: memory, code (program/gpu_code.h), launches, copies, streams, events
+// and callbacks of one NVIDIA GPU. A launch runs a whole grid: its tasks are the blocks. The
+// scratch of a launch is not used (a block has shared memory).
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace heddle::runtime {
 
 class CudaDevice {
  public:
-  // Error (of the machine): there is no such device.
+  // Error (machine): there is no such device.
   static Result<std::unique_ptr<CudaDevice>> open(std::shared_ptr<const CudaDriver> driver,
                                                   int number = 0);
   ~CudaDevice();
@@ -21,7 +21,7 @@ class CudaDevice {
 
   const Device& device() const { return *device_; }
   const CudaDeviceInfo& info() const;
-  // Between two events around what is launched in between. Error: as the driver says.
+  // Times the work launched between the two calls by a pair of events. Error: from the driver.
   Status begin_timing();
   Result<double> end_timing_ms();
 

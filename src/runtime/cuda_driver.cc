@@ -10,7 +10,7 @@ namespace heddle::runtime {
 
 namespace {
 
-// Numbers of the driver's interface, as its documentation gives them.
+// Attribute numbers from the documentation of the driver's interface.
 constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76;
 
 struct Symbol {
@@ -23,7 +23,7 @@ struct Symbol {
 Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string& named) {
   const char* chosen = std::getenv("HEDDLE_CUDA_DRIVER");
   const std::string library = !named.empty() ? named : chosen != nullptr ? chosen : "libcuda.so.1";
-  // Never closed: the driver keeps threads of its own.
+  // Never closed: the driver has its own threads.
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
     return error_of(ErrorKind::device, "cuda: {} was not found: no NVIDIA driver is installed",

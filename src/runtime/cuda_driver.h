@@ -1,5 +1,5 @@
-// The CUDA driver's C interface, opened at run time with declarations of our own: nothing here
-// needs CUDA to build, and a machine without it gets a reason.
+// The CUDA driver's C interface, opened at run time with declarations of our own: building needs no
+// CUDA, and on a machine without it opening returns an error with the reason.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ struct CudaDriver {
   Code (*destroy_event)(Handle) = nullptr;
   Code (*record_event)(Handle, Handle) = nullptr;
   Code (*wait_event)(Handle) = nullptr;
-  Code (*query_event)(Handle) = nullptr;  // kNotReady
+  Code (*query_event)(Handle) = nullptr;  // also returns kNotReady
   Code (*elapsed_ms)(float*, Handle, Handle) = nullptr;
 
   // All or none: null where the driver is older than CUDA 11.4.
@@ -66,11 +66,11 @@ struct CudaDriver {
            destroy_executable;
   }
 
-  // Opened and initialised once a process. `named`: another file than $HEDDLE_CUDA_DRIVER, or
-  // libcuda.so.1. Error (of the machine): why there is none.
+  // Opened and initialised once per process. `named`: the library's file; empty:
+  // $HEDDLE_CUDA_DRIVER, or libcuda.so.1. Error (machine): why there is none.
   static Result<std::shared_ptr<const CudaDriver>> open(const std::string& named = {});
 
-  std::string text(Code code) const;  // "CUDA_ERROR…" in words
+  std::string text(Code code) const;  // the driver's description of "CUDA_ERROR…"
 };
 
 struct CudaDeviceInfo {

@@ -83,7 +83,7 @@ Result<Code> Code::load(const Device& device, std::span<const uint8_t> object) {
   Code code;
   const heddle_hal& hal = device.hal();
   if (hal.load(hal.device, object.data(), object.size(), &code.program_) != 0) {
-    // What is wrong with an object is wrong with the file it came from.
+    // A damaged object means a damaged program file, so it is a user error.
     return user_error("{}", hal.last_error(hal.device));
   }
   code.hal_ = &hal;

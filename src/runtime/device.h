@@ -1,4 +1,5 @@
-// Device: a checked HAL with Status instead of codes, and blocks of memory that free themselves.
+// Device: a checked HAL that returns Status instead of codes, and memory blocks that free
+// themselves.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +20,22 @@ tl::unexpected<Error> hal_error(const heddle_hal& hal, const char* what);
 class Device {
  public:
   // Error: a required member is missing, or the version is not ours. `hal` must outlive the device
-  // and all that was made with it.
+  // and everything made with it.
   static Result<Device> make(const heddle_hal* hal);
 
   const heddle_hal& hal() const { return *hal_; }
-  // Whether memory must be copied for the host to read it (hal.h).
+  // Whether the host can read its memory only by copying (hal.h).
   bool has_own_memory() const { return heddle_hal_has(hal_, own_memory); }
-  // Whether it keeps launches and runs them again.
+  // Whether the device can record launches and replay them.
   bool has_recordings() const {
     return heddle_hal_has(hal_, begin_recording) && heddle_hal_has(hal_, end_recording) &&
            heddle_hal_has(hal_, replay) && heddle_hal_has(hal_, destroy_recording);
   }
-  // Shared by all copies; null where the device has no streams.
+  // Shared by all copies of this object; null if the device has no streams.
   StreamManager* streams() const;
   EventManager* events() const;
   tl::unexpected<Error> last_error(const char* what) const;
-  // Between the host and the device, either way; done on return.
+  // Copies between host and device, in either direction; complete on return.
   Status copy_now(void* to, const void* from, int64_t bytes) const;
 
  private:
@@ -44,7 +45,7 @@ class Device {
   std::shared_ptr<Queues> queues_;
 };
 
-// Memory of a device. Zero bytes take none and have a null address.
+// A block of device memory. Zero bytes take no memory and have a null address.
 class Block {
  public:
   Block() = default;
@@ -61,7 +62,7 @@ class Block {
   int64_t bytes_ = 0;
 };
 
-// Code loaded by a device.
+// Code loaded on a device.
 class Code {
  public:
   static Result<Code> load(const Device& device, std::span<const uint8_t> object);

@@ -14,9 +14,9 @@ class Event {
   EventManager* manager = nullptr;
   heddle_hal_event* event = nullptr;
   bool recorded = false;
-  heddle_hal_stream* stream = nullptr;      // that recorded it last
-  std::vector<heddle_hal_stream*> waiting;  // since it was taken, and no stream twice
-  std::atomic<int64_t> sides{0};            // given back: streams that have not passed it
+  heddle_hal_stream* stream = nullptr;      // the one that recorded it last
+  std::vector<heddle_hal_stream*> waiting;  // since it was taken; without repeats
+  std::atomic<int64_t> sides{0};            // after give_back(): streams that have not passed it
 };
 
 EventManager::EventManager(const heddle_hal* hal)
@@ -83,7 +83,7 @@ void EventManager::give_back(Event* event) {
   std::vector<heddle_hal_stream*> sides = event->waiting;
   if (std::find(sides.begin(), sides.end(), event->stream) == sides.end())
     sides.push_back(event->stream);
-  // A stream that takes no call has broken down: the event stays as it is until the end.
+  // A stream that refuses the call has broken down: the event is then never lent again.
   event->sides.store(static_cast<int64_t>(sides.size()), std::memory_order_release);
   for (heddle_hal_stream* stream : sides)
     (void)hal_->call_on(hal_->device, stream, &EventManager::side_passed, event);
@@ -148,7 +148,7 @@ void EventManager::poll() {
       call.function(call.argument);
       call.event = nullptr;
     }
-  // That the other side has passed is known when all have (sync_all).
+  // Whether waiting streams have passed is known only after sync_all().
   for (Event*& event : passing)
     if (event->waiting.empty() && passed(event)) keep(std::exchange(event, nullptr));
   const std::lock_guard lock(mutex_);

@@ -21,7 +21,7 @@ using program::Use;
 using program::View;
 using tensor::Literal;
 
-constexpr int64_t kScratchAlignment = 128;  // two lines: neighbours' prefetches stay apart
+constexpr int64_t kScratchAlignment = 128;  // two lines, for adjacent-line prefetch
 
 bool is_aligned(const void* data) {
   return reinterpret_cast<uintptr_t>(data) % program::kAlignmentBytes == 0;
@@ -32,16 +32,17 @@ int64_t align_up(int64_t bytes) {
          program::kAlignmentBytes;
 }
 
-// A table this large is read where it lies, at whatever address: a start would wait for its copy.
-// What is smaller, or read from end to end in every run, is worth an aligned one.
+// A gathered table of at least this size is read in place, at any alignment: copying it would delay
+// the start. Smaller constants, and those read from end to end in every run, are worth an aligned
+// copy.
 constexpr int64_t kReadInPlace = int64_t{1} << 20;
 
-// The device can read it where it lies.
+// Whether the device can read the value in place.
 bool is_readable(const Device& device, const Literal& value) {
   return value.bytes() == 0 || (is_aligned(value.data()) && !device.has_own_memory());
 }
 
-// Kernels for the cpu read inputs at any address.
+// The cpu's kernels read inputs at any address.
 bool reads_anywhere(const Device& device) { return std::string_view(device.hal().name) == "cpu"; }
 
 // Constants, by buffer, that the run only reads as tables of rows (Kernel::gathered).
@@ -69,7 +70,7 @@ Status copy_to(const Device& device, char* to, const Literal& value) {
   return {};
 }
 
-// Code for another processor would end in an illegal instruction, so the exact list is compared.
+// Code for another processor would end in an illegal instruction, so every feature is compared.
 Status check_target(const Program& program) {
   if (program.target.empty()) return {};
   auto target = target::parse_target(program.target);
@@ -85,12 +86,12 @@ Status check_target(const Program& program) {
       program.name, target->name, missing);
 }
 
-// What the once section needs while it runs: constants until their last use. Those that the device
-// cannot read where they lie are copied in front of every command that reads them, all to the same
-// memory: what is touched first costs more than what is copied.
+// The constants of the once section, each kept until its last use. Constants that the device cannot
+// read in place are copied before every command that reads them, all to one staging block: touching
+// new memory costs more than the copy.
 class OnceConstants {
  public:
-  // `uploaded`: where the run's constants lie in a device's own memory, by buffer.
+  // `uploaded`: addresses of the run's constants in the device's own memory, by buffer.
   OnceConstants(Program& program, const std::vector<bool>& used_by_run,
                 const std::vector<char*>& uploaded, CommandList& list, const Device& device)
       : program_(program),
@@ -103,7 +104,7 @@ class OnceConstants {
       for (size_t b : constants_of(i)) last_use_[b] = static_cast<int64_t>(i);
       staging_bytes_ = std::max(staging_bytes_, copied_bytes(i));
     }
-    // What nothing uses goes at once.
+    // Constants that nothing uses are freed at once.
     for (size_t b = 0; b < last_use_.size(); ++b)
       if (last_use_[b] < 0 && !used_by_run_[b]) program_.constants[b] = Literal();
   }
@@ -126,7 +127,7 @@ class OnceConstants {
       if (stays) continue;
       HEDDLE_RETURN_IF_ERROR(copy_to(device_, free, value));
       free += align_up(value.bytes());
-      drop_after(b, command);  // its pages of the model file go before results come
+      drop_after(b, command);  // frees its pages of the model file before results are written
     }
     return {};
   }
@@ -141,7 +142,7 @@ class OnceConstants {
       program_.constants[b] = Literal();
   }
 
-  // Each of them once.
+  // Without repeats.
   std::vector<size_t> constants_of(size_t command) const {
     std::vector<size_t> result;
     auto constants = [&](const View& view, Use) {
@@ -239,7 +240,7 @@ Status Executable::link(const HostFunctions& host_functions, const LibraryFuncti
   return {};
 }
 
-// Which constants the run, and the host in either section, have a use for.
+// Finds the constants that the run uses, and those that the host uses in either section.
 void Executable::find_uses() {
   used_by_run_.assign(program_.buffers.size(), false);
   used_by_host_ = used_by_device_ = used_by_run_;
@@ -308,8 +309,8 @@ Status Executable::link_section(LinkedSection& section, const std::vector<Comman
   return status;
 }
 
-// Constants may be views of a model file, where nothing is aligned. Copies lie together: many are
-// small, and one piece of memory can be of large pages.
+// Constants may be views of a model file, where nothing is aligned. Copies share one block: many
+// are small, and one block can use large pages.
 Status Executable::align_run_constants() {
   const std::vector<bool> gathered = gathered_constants(program_);
   for (size_t i = 0; program_.own_memory && i < program_.constants.size(); ++i) {
@@ -371,7 +372,7 @@ Status Executable::run_once() {
   if (once_done_.load(std::memory_order_acquire)) return once_status_;
   std::lock_guard lock(once_mutex_);
   if (!once_done_.load(std::memory_order_relaxed)) {
-    // A failure is final: constants may be gone.
+    // A failure is final: some constants may have been freed.
     once_status_ = do_once();
     once_done_.store(true, std::memory_order_release);
   }
@@ -398,7 +399,7 @@ Status Executable::do_once() {
   for (size_t i = 0; i < program_.buffers.size(); ++i) {
     const Buffer& buffer = program_.buffers[i];
     if (buffer.kind == BufferKind::once) list.set_base(BufferId(i), fixed_base(BufferId(i)));
-    // Temporaries of the run lie elsewhere; their addresses are not used here.
+    // The run's temporaries have another arena; commands of the once section do not use them.
     const bool host = buffer.space == program::Space::host;
     char* base = host ? static_cast<char*>(host_arena.mutable_data()) : arena.data();
     if (buffer.kind == BufferKind::temporary && base != nullptr &&

@@ -8,7 +8,7 @@
 // one thread at a time; contexts of one executable run concurrently. A steady run allocates nothing
 // and takes no lock; only runs of a program with states wait for each other.
 //
-// Hidden ports (program/program.h) have memory of the executor's: nobody binds them.
+// Hidden ports (program/program.h) have memory of the executor: the caller does not bind them.
 #pragma once
 
 #include <atomic>
@@ -34,28 +34,29 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // Verifies the program, loads its code, resolves its kernels and prepares its host calls. The
   // device's HAL must outlive it. Errors: a program or an object that is damaged, a host function
   // that is not registered, code for an instruction set that this machine lacks (user); no memory
-  // (machine).
-  // `library`: what makes library calls ready; without it a program that has some is refused.
+  // (machine). `library` prepares library calls; without it a program that contains any is refused.
   static Result<std::shared_ptr<Executable>> load(program::Program program, const Device& device,
                                                   const HostFunctions& host_functions = {},
                                                   const LibraryFunction& library = {});
 
-  // After the once section has run, constants that only it needed are gone from here.
+  // After the once section has run, constants that only it used have been freed.
   const program::Program& program() const { return program_; }
 
-  // From now on its states are these, which may be another program's, too. Before its first
-  // context; without it they are its own. Errors: those of StateArrays::begin().
+  // From now on the program uses these state arrays, which another program may share. Must come
+  // before the first context; without it the program has state arrays of its own. Errors: those of
+  // StateArrays::begin().
   Status use_states(std::shared_ptr<StateArrays> states);
 
-  // Runs the once section if it has not run; the first run of a context does it too.
+  // Runs the once section unless it has run; the first run of a context calls it, too.
   Status run_once();
-  // The block of once buffers when they have been made: u8[once_bytes] and the host's, in the
-  // memory of this executable, which it keeps alive, or copied from the device.
+  // Runs the once section if needed and returns its buffers: u8[once_bytes], then those in host
+  // space. The result is a view that keeps the memory alive, or a copy if the device has its own
+  // memory or the program has once buffers in host space.
   Result<tensor::Literal> once_results();
-  // The program with these as constants: to be saved.
+  // The program with these results as constants, ready to be saved.
   Result<program::Program> take_once();
 
-  // `cancellation`: that its runs look at; none: one of its own.
+  // `cancellation`: checked by its runs; null: the context makes its own.
   Result<std::unique_ptr<Context>> make_context(
       std::shared_ptr<Cancellation> cancellation = nullptr);
 
@@ -80,17 +81,17 @@ class Executable : public std::enable_shared_from_this<Executable> {
   Functions functions_;
   LinkedSection once_section_, run_section_;
   int64_t scratch_stride_bytes_ = 0;
-  std::vector<bool> used_by_run_;                    // by buffer
-  std::vector<bool> used_by_host_, used_by_device_;  // of the run, where the program has spaces
+  std::vector<bool> used_by_run_;                    // by buffer, including outputs that are copies
+  std::vector<bool> used_by_host_, used_by_device_;  // in a program with spaces
   std::shared_ptr<Block> once_block_;
-  std::shared_ptr<tensor::Literal> host_once_;  // the same in the host's space
-  // Of a device with memory of its own: the constants of the run there, by buffer.
+  std::shared_ptr<tensor::Literal> host_once_;  // the once buffers in host space
+  // If the device has memory of its own: addresses of the run's constants there, by buffer.
   std::shared_ptr<Block> constant_block_;
   std::vector<char*> uploaded_;
   std::mutex once_mutex_;
-  std::shared_ptr<StateArrays> states_;  // null: it has none
+  std::shared_ptr<StateArrays> states_;  // null: the program has none
   std::atomic<bool> once_done_{false};
-  Status once_status_;  // valid once done
+  Status once_status_;  // valid once `once_done_`
 };
 
 // Wall time of one command over the profiled runs.
@@ -104,39 +105,40 @@ class Context {
   ~Context();
 
   // Memory of at least the port's bytes (program::stored_bytes), which must stay valid until it is
-  // bound anew; null only for ports of no bytes. Memory that is not 64-byte aligned works, at the
-  // price of a copy a run. An output may be bound to the memory of the input that it aliases; bound
-  // elsewhere the input is copied there first, so the caller's input stays as it is. Other overlaps
-  // are errors of the next run. Error: no such port.
+  // bound again; null only for ports of 0 bytes. Memory that is not 64-byte aligned works, at the
+  // cost of one copy per run. An output may be bound to the memory of the input that it aliases;
+  // otherwise the input is copied to the output first, so the caller's input is not changed. Other
+  // overlaps are errors of the next run. Error: no such port.
   Status bind_input(int64_t number, const void* data);
   Status bind_output(int64_t number, void* data);
 
-  // The same, of 64-byte aligned memory of the device, where that has a memory of its own: a run
-  // copies it within the device. Where the host itself reads or writes the array, it crosses.
-  // Error: no such port; no such device; not aligned.
+  // The same for 64-byte aligned memory of the device, if the device has its own memory: a run
+  // copies within the device, or to and from the host if the host itself reads or writes the array.
+  // Error: no such port; a device without its own memory; not aligned.
   Status bind_device_input(int64_t number, const void* data);
   Status bind_device_output(int64_t number, void* data);
 
-  // Errors: a port that is not bound, overlapping memory, host functions; cancelled. States are
-  // then somewhere on the way of that run.
+  // Errors: a port that is not bound, overlapping memory, host functions; cancelled. After an error
+  // the states may be partly updated.
   Status run();
-  // run() that need not wait for what it has put on the device's own stream: until wait() has
-  // returned, or a copy behind it on that stream, bound memory is not the caller's. Another run may
-  // be started meanwhile.
+  // run() that may return before work on the device's own stream is done: bound memory must not be
+  // used until wait() has returned, or until a later copy on that stream has run. Another run may
+  // be started before that.
   Status start();
   Status wait();
-  // What a run has left in the hidden output `number`: counted from the first hidden one.
+  // Address of hidden output `number`, counted from the first hidden one, after a run.
   const void* hidden_output(size_t number) const;
-  // From any thread, also while it runs: the run under way ends before its next command, or, where
-  // there is none, the next one before its first. What its outputs hold is then unspecified.
+  // From any thread, also during a run: the current run ends before its next command; if none is
+  // running, the next run ends before its first command. The contents of its outputs are then
+  // unspecified.
   void cancel();
 
-  // Times every command of the following runs (two clock readings each more).
+  // Times every command of the following runs (two more clock reads per command).
   void set_profile(bool on);
   std::vector<CommandProfile> profile() const;  // by command
   void reset_profile();
 
-  int64_t arena_bytes() const;  // of temporaries; where memory is dynamic, what its pool holds
+  int64_t arena_bytes() const;  // of temporaries; if memory is dynamic, bytes held by the pool
 
  private:
   friend class Executable;

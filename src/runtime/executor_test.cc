@@ -300,7 +300,7 @@ TEST(executor, OnceSectionRunsOnce) {
   auto context = machine.context(executable);
   EXPECT_EQ(context->arena_bytes(), 0);
   check_once(*context);
-  EXPECT_EQ(executable->program().constants[2].bytes(), 0);  // the weight is not needed any more
+  EXPECT_EQ(executable->program().constants[2].bytes(), 0);  // the weight was freed
   check_once(*context);
   check_once(*machine.context(executable));
 }
@@ -322,7 +322,7 @@ TEST(executor, OnceSectionOnUnalignedConstants) {
   check_once(*machine.context(executable));
 }
 
-// What is gathered from is read where it lies; what is read from end to end has an aligned copy.
+// Gathered tables are read in place; constants read from end to end get an aligned copy.
 TEST(executor, LargeTablesAreNotCopied) {
   constexpr int64_t kMany = (int64_t{1} << 18) + 64;
   const auto owner = std::make_shared<std::vector<float>>(kMany + 16, 3.0f);
@@ -355,7 +355,7 @@ TEST(executor, OnceResultsCanBeSaved) {
     auto executable = machine.load(once_program(Floats(kN, 20).literal));
     auto folded = executable->take_once();
     ASSERT_TRUE(folded) << folded.error().message;
-    executable.reset();  // the results keep their memory
+    executable.reset();  // the results keep the memory alive
     expect_ok(program::save(*folded, path));
   }
   Machine machine;

@@ -1,5 +1,5 @@
-// What every device behind the HAL must do, checked from outside: one function, no test library, so
-// that devices of other trees can use it. It needs one kernel of the device's own form.
+// Conformance checks for a HAL device, from outside: one class without a test library, so that
+// devices of other source trees can use it. It needs one kernel in the device's own format.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace heddle::runtime {
 
-// buffers[1][i] = factor * buffers[0][i] for the f32 of every task; dims[0] is how many there are.
+// buffers[1][i] = factor * buffers[0][i] for each f32 of every task; dims[0] is their number.
 struct ConformanceKernel {
   std::vector<uint8_t> object;
   std::string symbol;
@@ -27,7 +27,7 @@ class HalConformance {
   HalConformance(const heddle_hal* hal, ConformanceKernel kernel)
       : hal_(*hal), kernel_(std::move(kernel)) {}
 
-  // What it does otherwise, a line each; nothing: it conforms.
+  // The violated rules, one line each; empty: the device conforms.
   std::vector<std::string> check() {
     if (!struct_is_complete()) return wrong_;
     memory();
@@ -143,7 +143,7 @@ class HalConformance {
     return loaded;
   }
 
-  // The arguments are on this frame only: a device keeps what it needs.
+  // The arguments are on this stack frame only: a device must copy them.
   bool launch(heddle_hal_stream* stream, const void* function, float* from, float* to,
               int64_t tasks, bool serial) {
     void* buffers[] = {from, to};
@@ -199,7 +199,8 @@ class HalConformance {
     release(b, elems);
   }
 
-  // a -> b on one stream, b -> c on another one behind an event, and so on, in a circle.
+  // a -> b on one stream, then, after an event, b -> c on the other, and so on around the three
+  // blocks.
   void streams() {
     const Loaded loaded = load();
     heddle_hal_stream* streams[2] = {};
@@ -229,7 +230,7 @@ class HalConformance {
       ok(hal_.is_done(hal_.device, events[1], &done), "is_done");
       want(done != 0, "after wait() every event is done");
       want(read(blocks[0], elems) == scaled(values, 12), "events order streams");
-      // A copy on a stream, and wait() sees all of them.
+      // A copy on a stream; wait() waits for all streams.
       std::vector<float> out(static_cast<size_t>(elems));
       ok(hal_.copy_on(hal_.device, streams[0], blocks[1], blocks[0], elems * 4), "copy_on");
       ok(hal_.copy_on(hal_.device, streams[0], out.data(), blocks[1], elems * 4), "copy_on");
@@ -244,14 +245,14 @@ class HalConformance {
     if (loaded.program != nullptr) hal_.unload(hal_.device, loaded.program);
   }
 
-  // Streams, an event and memory for the tests of what follows; null where there is none.
+  // Two streams, an event and memory for the following tests; null: could not be made.
   struct Two {
     heddle_hal_stream* streams[2] = {};
     heddle_hal_event* event = nullptr;
     float* memory = nullptr;
     bool made = false;
   };
-  static constexpr int64_t kTwoElems = 48;  // three lines
+  static constexpr int64_t kTwoElems = 48;  // three cache lines
   Two make_two() {
     Two two;
     two.memory = block(kTwoElems);
@@ -268,7 +269,7 @@ class HalConformance {
     release(two.memory, kTwoElems);
   }
 
-  // The event is recorded again behind a wait for it, on the stream that waits: it goes on.
+  // The event is recorded again, after a wait for it, on the waiting stream: no deadlock.
   void again() {
     const Two two = make_two();
     if (two.made) {
@@ -300,7 +301,7 @@ class HalConformance {
     const std::lock_guard lock(call->calls->mutex);
     call->calls->came.push_back(call->number);
   }
-  // Behind copies on a stream that waits for the device's own one, and on that.
+  // Calls after copies on a stream that waits for the device's own stream, and a call on that one.
   void calls() {
     Calls calls;
     OneCall of_stream[] = {{&calls, 0}, {&calls, 1}, {&calls, 2}}, own{&calls, 9};
@@ -324,7 +325,7 @@ class HalConformance {
     destroy(two);
   }
 
-  // y = factor * x, z = y: kept while this thread records, and run by every replay.
+  // y = factor * x, z = y: recorded on this thread, and run by every replay.
   void recordings() {
     const Loaded loaded = load();
     const int64_t tasks = 4, elems = tasks * kernel_.elems_per_task;
@@ -346,7 +347,7 @@ class HalConformance {
     launch(nullptr, function, x, y, tasks, false);
     ok(hal_.copy(hal_.device, z, y, elems * 4), "copy on the device, recorded");
     want(hal_.begin_recording(hal_.device) != 0, "a thread makes one recording at a time");
-    // Meanwhile others launch and wait; a wait may last until the recording is made.
+    // Meanwhile another thread launches and waits; its wait may last until the recording has ended.
     const std::vector<float> others = numbers(elems, 2);
     std::vector<float> theirs(others.size());
     std::thread other([&] {
@@ -371,7 +372,8 @@ class HalConformance {
     ok(hal_.wait(hal_.device), "wait");
     spoil(function, tasks, x, y);
   }
-  // y = factor * x on the device's own stream, and z of y on another one behind it.
+  // y = factor * x on the device's own stream, then z = factor * y on a second stream that waits
+  // for it.
   void branch(const void* function, int64_t tasks, float* x, float* y, float* z) {
     const int64_t elems = tasks * kernel_.elems_per_task;
     const Two two = make_two();
@@ -396,7 +398,7 @@ class HalConformance {
     if (joined != nullptr) hal_.destroy_event(hal_.device, joined);
     destroy(two);
   }
-  // A wait would have nothing to wait for, and an end belongs to a beginning.
+  // A wait during a recording would wait for work that never runs; an end needs a beginning.
   void spoil(const void* function, int64_t tasks, float* x, float* y) {
     if (!ok(hal_.begin_recording(hal_.device), "begin_recording")) return;
     launch(nullptr, function, x, y, tasks, false);

@@ -1,4 +1,4 @@
-// The conformance suite on the devices of this folder. `cuda` has it in tests/gpu.
+// The conformance suite on the devices of this folder. For `cuda` it is in tests/gpu.
 #include "runtime/hal_conformance.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST(hal_conformance, VirtualInEveryOrder) {
   }
 }
 
-// It must be able to fail.
+// The suite must detect errors.
 TEST(hal_conformance, FindsWhatIsWrong) {
   VirtualDevice device;
   heddle_hal hal = device.device().hal();

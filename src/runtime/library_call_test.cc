@@ -1,4 +1,4 @@
-// Library calls in a run: tasks on the workers, what is prepared, errors.
+// Library calls in a run: tasks on the workers, preparation, errors.
 #include <gtest/gtest.h>
 
 #include <atomic>

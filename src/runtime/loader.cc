@@ -15,14 +15,14 @@ namespace {
 constexpr uint64_t kMaxAlignment = 4096;
 constexpr uint64_t kMaxBytes = uint64_t{1} << 31;  // so that 32-bit distances reach everywhere
 constexpr size_t kStubBytes = 16;
-constexpr uint64_t kObjectAlignment = 64;  // of each of several in a row
+constexpr uint64_t kObjectAlignment = 64;  // of concatenated objects
 
 struct Outside {
   std::string_view name;
   void* address;
 };
 
-// All that kernels may call.
+// The only functions that kernels may call.
 std::span<const Outside> outside_symbols() {
   static const Outside table[] = {
       {"memcpy",
@@ -126,7 +126,7 @@ class ObjectBuilder {
     return {};
   }
 
-  // A text of a string table; empty where it is not terminated inside.
+  // A string of a string table; empty if it is not terminated inside.
   std::string_view text(const Elf64_Shdr& table, uint32_t offset) const {
     if (offset >= table.sh_size) return {};
     const char* begin = reinterpret_cast<const char*>(bytes_.data()) + table.sh_offset + offset;
@@ -155,7 +155,7 @@ class ObjectBuilder {
 
   bool is_loaded(size_t section) const { return places_[section] != kNotLoaded; }
 
-  // Code first, then a page border, then what is only read. Unwind tables are left out.
+  // Code first, then read-only data from the next page. Unwind tables are left out.
   Status lay_out() {
     places_.assign(sections_.size(), kNotLoaded);
     uint64_t end = 0, sum = 0;
@@ -175,7 +175,7 @@ class ObjectBuilder {
         const uint64_t alignment = std::max<uint64_t>(s.sh_addralign, 1);
         if (alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0)
           return fail("section {} is aligned to {}", name, alignment);
-        // Sections that share their bytes would let a small object fill memory.
+        // Overlapping sections would let a small object fill memory.
         sum += s.sh_size;
         if (sum > bytes_.size() || end > kMaxBytes) return fail("its sections are too large");
         end = align_up(end, alignment);
@@ -204,7 +204,7 @@ class ObjectBuilder {
       if (!is_loaded(i)) continue;
       std::memcpy(base_ + places_[i], bytes_.data() + sections_[i].sh_offset, sections_[i].sh_size);
     }
-    // jmp *2(%rip), two bytes of padding, the address: outside functions may be anywhere.
+    // jmp *2(%rip), two bytes of padding, the address: external functions may be anywhere.
     for (size_t i = 0; i < outside_symbols().size(); ++i) {
       uint8_t* stub = base_ + stubs_ + i * kStubBytes;
       const uint8_t jump[8] = {0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc};

@@ -1,14 +1,14 @@
 // Loader of relocatable x86-64 ELF objects: maps the sections that take memory, resolves symbols,
 // relocates, and makes code executable and everything else read-only (write-xor-execute). Several
-// objects may stand in a row, each but the first at the next multiple of 64 bytes behind the end of
-// the one before (its last section, or its section table); they know nothing of each other.
+// independent objects may be concatenated; each after the first begins at the next multiple of 64
+// bytes after the end of the previous one (its last section, or its section table).
 //
 // Loaded: .text*, .rodata*, .data.rel.ro* and other allocated read-only sections. Refused: writable
 // data (kernels have no state), thread-local and common symbols. Relocations: R_X86_64_64, PC32,
-// PLT32, PC64, and 32, 32S where the address fits. Symbols from outside: memcpy, memmove, memset;
-// any other is an error that names it.
+// PLT32, PC64, and 32, 32S where the address fits. External symbols: memcpy, memmove, memset; any
+// other is an error that names it.
 //
-// Damaged objects are user errors: every offset is checked, and memory stays in proportion to the
+// Damaged objects are user errors: every offset is checked, and memory use is proportional to the
 // size of the object.
 #pragma once
 
@@ -31,7 +31,7 @@ class Object {
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
-  // Address of a global function or datum that an object defines; null where there is none.
+  // Address of a global function or datum defined by an object; null if there is none.
   const void* find(std::string_view symbol) const;
   int64_t mapped_bytes() const;
 
@@ -41,7 +41,7 @@ class Object {
   void* memory_ = nullptr;
   size_t bytes_ = 0;
   std::unordered_map<std::string, const void*> symbols_;
-  std::vector<std::unique_ptr<Object>> others_;  // that stand behind it
+  std::vector<std::unique_ptr<Object>> others_;  // concatenated after it
 };
 
 }  // namespace heddle::runtime

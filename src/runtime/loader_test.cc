@@ -111,7 +111,7 @@ TEST(loader, NamesTheRelocationItRefuses) {
     Elf64_Shdr section;
     std::memcpy(&section, bytes.data() + header.e_shoff + i * sizeof(section), sizeof(section));
     if (section.sh_type != SHT_RELA) continue;
-    const uint32_t type = R_X86_64_GOTPCREL;  // low half of r_info, behind r_offset
+    const uint32_t type = R_X86_64_GOTPCREL;  // low half of r_info, after r_offset
     std::memcpy(bytes.data() + section.sh_offset + 8, &type, sizeof(type));
     break;
   }
@@ -150,8 +150,7 @@ TEST(loader, RefusesWhatIsNoObject) {
   EXPECT_NE(error_of(arm).find("x86-64"), std::string::npos);
 }
 
-// Headers, tables and relocations are damaged; code and constants are left alone, for they are not
-// run here.
+// Damages headers, tables and relocations, but not code and constants, which are not executed here.
 TEST(loader, DamageNeverCrashes) {
   const std::vector<uint8_t> good = read_object("kernels.o");
   Elf64_Ehdr header;

@@ -1,12 +1,12 @@
-// Pipeline: runs in three steps, each step on a thread of its own, so that the next run is inferred
-// and resized while one is launched.
+// Pipeline: runs in three steps, each on its own thread, so that the next run is inferred and
+// resized while the current one is launched.
 //
-//   infer:  are the extents allowed, what is the bucket, how large are outputs
-//   resize: the bucket's program and memory are there, inputs lie as it wants them
-//   launch: it runs, outputs are the caller's
+//   infer:  checks the extents, chooses the bucket, computes the sizes of outputs
+//   resize: gets the bucket's program and memory, brings inputs into the layout that it needs
+//   launch: runs it, delivers the outputs
 //
-// A run of a static program has only the last. All go through all queues, so that they are done in
-// the order in which they were submitted.
+// A run of a static program has only the last step. All runs pass through all queues, so that they
+// complete in the order in which they were submitted.
 #pragma once
 
 #include <array>
@@ -27,20 +27,21 @@ class Pipeline {
  public:
   static constexpr size_t kSteps = 3;
   struct Task {
-    std::string name;  // of its errors
-    // One after another, each after the same step of the task before; null: nothing to do. After an
-    // error the later ones are left out.
+    std::string name;  // prefix of its errors
+    // One after another, each after the same step of the previous task; null: nothing to do. After
+    // an error the remaining steps are skipped.
     std::array<std::function<Status()>, kSteps> steps;
-    // Last, on the thread of the last step, with the first error. It must not submit or drain.
+    // Called last, on the thread of the last step, with the first error. It must not submit or
+    // drain.
     std::function<void(const Status&)> done;
   };
 
-  // Whether more threads pay on so many cores. On a CPU launching is computing, on all cores: a
-  // thread that prepares the next run shares one with the workers. With two or fewer it takes from
-  // them as much as it gives.
+  // Whether extra threads pay off with this many cores. On a CPU a launch computes on all cores, so
+  // a thread that prepares the next run shares one with the workers. With two cores or fewer it
+  // takes as much from them as it gains.
   static bool pays(int cores) { return cores > 2; }
 
-  // `slots`: of each queue; who submits waits while they are full. Without `threads` a task is done
+  // `slots`: of each queue; submit() waits while it is full. Without `threads` a task is complete
   // when submit() returns.
   Pipeline(size_t slots, bool threads);
   ~Pipeline();  // drains
@@ -48,7 +49,7 @@ class Pipeline {
 
   bool has_threads() const { return !workers_.empty(); }
   void submit(Task task);  // any thread
-  void drain();            // until all that was submitted so far is done; any thread
+  void drain();            // until everything submitted so far is complete; any thread
 
  private:
   struct Moving {
@@ -63,7 +64,7 @@ class Pipeline {
 
   std::array<std::unique_ptr<Queue>, kSteps> queues_;
   std::mutex submit_mutex_;
-  std::mutex mutex_;  // of the counts
+  std::mutex mutex_;  // protects the counts
   std::condition_variable finished_;
   int64_t submitted_count_ = 0, finished_count_ = 0;
   std::vector<std::thread> workers_;

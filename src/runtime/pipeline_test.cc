@@ -29,7 +29,7 @@ TEST(spsc_queue, AllThatIsPushedComesOutInOrder) {
 struct Ran {
   std::atomic<int> steps[3]{};
   std::string error;
-  int64_t place = -1;  // among those that are done
+  int64_t place = -1;  // in the order of completion
 };
 
 // Steps of random length, some of which fail.
@@ -81,7 +81,7 @@ void check(bool threads, size_t slots, uint64_t seed) {
     } else {
       EXPECT_EQ(ran[t].error,
                 "run " + std::to_string(t) + ": step " + std::to_string(fails[t]) + " fails");
-      // What follows in its chain is cancelled; the next task is not.
+      // The remaining steps of its chain are skipped; the next task runs.
       for (int s = fails[t] + 1; s < 3; ++s) {
         EXPECT_LE(ran[t].steps[s], 1);
       }
@@ -118,7 +118,7 @@ TEST(pipeline, AnErrorLeavesOutTheRestOfItsChainOnly) {
   }
 }
 
-// Two steps at once: the second waits for the first step of the task behind it.
+// Two concurrent steps: the second step of a task waits for the first step of the next task.
 TEST(pipeline, StepsOfDifferentTasksRunSideBySide) {
   Pipeline pipeline(4, true);
   std::atomic<bool> second_began{false};

@@ -6,9 +6,9 @@
 namespace heddle::runtime {
 
 Result<Device> open_plugin(const std::string& path) {
-  // With a slash it is a file, not a name to be searched for.
+  // A path with a slash is opened as a file, not searched for by name.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-  // Opening a pipe would wait for who writes to it.
+  // Opening a pipe would wait for a writer.
   struct stat info{};
   if (::stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return user_error("device plugin:{}: is not a regular file", path);

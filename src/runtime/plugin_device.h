@@ -1,4 +1,5 @@
-// A device of another tree: a shared library that exports `const heddle_hal* heddle_device(void)`.
+// Devices of other source trees: a shared library that exports `const heddle_hal*
+// heddle_device(void)`.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@
 
 namespace heddle::runtime {
 
-// The library stays open. Errors: no such library, no such function (user); a HAL that is not
-// complete (machine).
+// The library is never closed. Errors: no such library, no such function (user); an incomplete HAL
+// (machine).
 Result<Device> open_plugin(const std::string& path);
 
 }  // namespace heddle::runtime

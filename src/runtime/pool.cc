@@ -39,7 +39,7 @@ Result<char*> Pool::allocate(int64_t bytes, const Clock* known, Clock* behind) {
   return take(piece, bytes);
 }
 
-// The smallest that fits and can be had at once; none: the smallest that fits.
+// The smallest piece that fits and needs no wait; if there is none, the smallest that fits.
 Pool::Pieces::iterator Pool::find(int64_t bytes, const Clock* known) {
   const auto fitting = free_.lower_bound({bytes, 0, nullptr});
   if (fitting == free_.end()) return pieces_.end();
@@ -58,7 +58,7 @@ Result<Pool::Pieces::iterator> Pool::extend(int64_t bytes) {
       ++numbers_.defragmented;
       wanted = std::max(bytes, idle);
     }
-  // What can be had, then what must.
+  // Try the wanted size, then the required one.
   for (const int64_t size : {wanted, bytes}) {
     if (limit_bytes_ >= 0 && size > limit_bytes_ - numbers_.held_bytes) {
       trim();
@@ -99,7 +99,7 @@ Pool::Pieces::iterator Pool::add_block(Block block) {
   return piece;
 }
 
-// The front of a free piece.
+// Takes the front of a free piece.
 char* Pool::take(Pieces::iterator piece, int64_t bytes) {
   char* const at = piece->first;
   Piece& taken = piece->second;
@@ -169,7 +169,7 @@ int64_t Pool::idle_block_bytes() const {
 }
 
 void Pool::trim() {
-  // What goes back to the device is over.
+  // Work that uses blocks must have run before they are returned to the device.
   if (has_clocks_ && device_.hal().wait(device_.hal().device) == 0) forget_clocks();
   for (auto piece = pieces_.begin(); piece != pieces_.end();) {
     const auto block = whole_block(piece);
@@ -188,7 +188,7 @@ void Pool::trim() {
 
 void Pool::consolidate() {
   if (blocks_.size() < 2 || numbers_.used_bytes > 0) return;
-  // What was used at once; where best fit does not manage with it, what was held.
+  // First the peak in use; if best fit needed more than that, the bytes held.
   const int64_t wanted = consolidated_ ? numbers_.held_bytes : numbers_.peak_used_bytes;
   consolidated_ = true;
   trim();

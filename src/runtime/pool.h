@@ -1,14 +1,14 @@
-// Pool: memory of a device given out in pieces, best fit. A miss is answered in this order:
-// 1. where enough is free but not in one piece, blocks that are wholly free go back to the device
-//    and come again as one (defragment; what is in use never moves);
+// Pool: best-fit allocator of pieces of device memory. On a miss:
+// 1. if enough is free but not in one piece, wholly free blocks are returned to the device and
+//    allocated again as one (defragment; used pieces never move);
 // 2. the pool takes another block from the device (extend);
-// 3. where the device has none, all free blocks go back to it first (trim), then an error says what
-//    was asked for, used, free, and the largest free piece.
-// Neighbours that are free are merged at once. For one thread at a time.
+// 3. if the device has no memory, all free blocks are returned to it first (trim); if that fails,
+//    an error gives the bytes requested, used and free, and the largest free piece.
+// Adjacent free pieces are merged at once. For one thread at a time.
 //
-// Where commands run on several streams a piece carries a clock: by stream, the last command that
-// may still use it. Who knows these to have run takes it as it is; before the pool grows, others
-// take it and wait for them.
+// If commands run on several streams, a free piece carries a clock: by stream, the last command
+// that may still use it. A caller that knows these commands to have run takes the piece as it is;
+// otherwise, rather than growing the pool, it takes the piece and waits for them.
 #pragma once
 
 #include <cstdint>
@@ -24,47 +24,47 @@
 namespace heddle::runtime {
 
 struct PoolNumbers {
-  int64_t used_bytes = 0, peak_used_bytes = 0;  // pieces given out, with alignment
-  int64_t held_bytes = 0, peak_held_bytes = 0;  // taken from the device
+  int64_t used_bytes = 0, peak_used_bytes = 0;  // in pieces given out, rounded up
+  int64_t held_bytes = 0, peak_held_bytes = 0;  // allocated from the device
   int64_t largest_free_bytes = 0;
-  int64_t extended = 0, defragmented = 0, trimmed = 0;  // times
+  int64_t extended = 0, defragmented = 0, trimmed = 0;  // how often
 };
 
 class Pool {
  public:
-  // The device must outlive it. `limit_bytes`: of what it holds; -1: none.
+  // The device must outlive it. `limit_bytes`: most that it may hold; -1: no limit.
   explicit Pool(const Device& device, int64_t limit_bytes = -1)
       : device_(device), limit_bytes_(limit_bytes) {}
 
-  // By stream: the number of a command; 0: none. Empty: nothing on any stream.
+  // By stream: the number of a command; 0: none. Empty: no command on any stream.
   using Clock = std::vector<int64_t>;
 
-  // 64-byte aligned, contents unspecified; null for 0 bytes. Error: no memory (machine). `known`,
-  // for several streams: what has run before the use to come. `behind` is then what must have run,
-  // too; empty: nothing.
+  // 64-byte aligned, contents unspecified; null for 0 bytes. Error: no memory (machine). With
+  // several streams, `known` gives the commands that will have run before the new use; `behind`
+  // returns the commands that the new use must also wait for; empty: none.
   Result<char*> allocate(int64_t bytes, const Clock* known = nullptr, Clock* behind = nullptr);
-  // What allocate() gave, or null; `last`: the commands that used it last.
+  // `memory`: from allocate(), or null; `last`: the last commands that used it.
   void release(char* memory, const Clock& last = {});
-  // All that was asked of the device has run.
+  // Called when all work submitted to the device has run.
   void forget_clocks();
 
-  // Gives blocks that are wholly free back to the device.
+  // Returns wholly free blocks to the device.
   void trim();
-  // With nothing in use: one block instead of several, of what was needed at once at most. Where
-  // the device has no block of that size nothing is held.
+  // If nothing is in use: replaces several blocks by one, of the peak size in use. If the device
+  // has no block of that size, the pool then holds nothing.
   void consolidate();
 
   PoolNumbers numbers() const;
-  // What is wrong with the pool's own books; empty if nothing. For tests.
+  // An inconsistency in the pool's own data; empty if there is none. For tests.
   std::string fault() const;
 
  private:
   struct Piece {
     int64_t bytes = 0;
     bool used = false;
-    bool first = false;  // of its block: not merged with what lies in front of it
-    Clock last;          // of a free one
-    uint64_t place = 0;  // grows with the blocks taken and inside them: decides between equals
+    bool first = false;  // in its block: not merged with the piece before it
+    Clock last;          // of a free piece
+    uint64_t place = 0;  // grows by block and offset in the block; breaks ties
   };
   using Pieces = std::map<char*, Piece>;
 
@@ -76,7 +76,7 @@ class Pool {
   Pieces::iterator find(int64_t bytes, const Clock* known);
   char* take(Pieces::iterator piece, int64_t bytes);
   Pieces::iterator add_block(Block block);
-  // The block of which a piece is all; or none.
+  // The block that the piece fills completely; or none.
   std::map<char*, Block>::iterator whole_block(Pieces::iterator piece);
   int64_t idle_block_bytes() const;
   tl::unexpected<Error> no_memory(int64_t bytes, const std::string& why) const;
@@ -86,7 +86,7 @@ class Pool {
   int64_t limit_bytes_;
   std::map<char*, Block> blocks_;  // by address
   Pieces pieces_;                  // by address
-  // Pieces by size and place: what is chosen does not depend on addresses.
+  // Free pieces by size and place, so that the choice does not depend on addresses.
   std::set<std::tuple<int64_t, uint64_t, char*>> free_;
   uint64_t blocks_taken_ = 0;
   int64_t free_bytes_ = 0;

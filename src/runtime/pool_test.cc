@@ -73,7 +73,7 @@ TEST(pool, NoMemorySaysWhatThereIs) {
             "(device addresses: cannot allocate: out of memory)");
   EXPECT_EQ(pool.fault(), "");
   pool.release(a);
-  // The block in hand is too small and goes back before the device can give a larger one.
+  // The pool's block is too small and must be returned before the device can allocate a larger one.
   get(pool, 1024);
   EXPECT_EQ(pool.numbers().held_bytes, 1024);
 }
@@ -90,7 +90,7 @@ TEST(pool, LimitHoldsOverAllBlocks) {
   EXPECT_LE(pool.numbers().peak_held_bytes, 1024);
 }
 
-// Random requests on 1 MiB with refusals thrown in, against a map of what is given out.
+// Random requests on 1 MiB with injected failures, compared with a map of allocated pieces.
 TEST(pool, RandomRequestsAgainstAMap) {
   int64_t refused = 0, defragmented = 0, trimmed = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
@@ -136,7 +136,7 @@ TEST(pool, RandomRequestsAgainstAMap) {
     ASSERT_TRUE(memory.given.empty());
     ASSERT_EQ(memory.left_bytes, 1 << 20);
   }
-  // The test reaches what it is about.
+  // The test covers the cases that it is meant for.
   EXPECT_GT(refused, 100);
   EXPECT_GT(defragmented, 20);
   EXPECT_GT(trimmed, 100);
@@ -151,14 +151,14 @@ TEST(pool, OnStreamsWhatIsKnownToBeOverComesFirst) {
   char *const a = get(pool, 64), *const b = get(pool, 64), *const c = get(pool, 128);
   pool.release(a, {3, 0});
   pool.release(c, {0, 7});
-  EXPECT_EQ(*pool.allocate(64, &nothing, &behind), a);  // neither is over: the smaller one
+  EXPECT_EQ(*pool.allocate(64, &nothing, &behind), a);  // neither has run: the smaller one
   EXPECT_EQ(behind, (Pool::Clock{3, 0}));
   pool.release(a, {3, 0});
-  EXPECT_EQ(*pool.allocate(64, &second, &behind), c);  // the other is over
+  EXPECT_EQ(*pool.allocate(64, &second, &behind), c);  // the other one has run
   EXPECT_TRUE(behind.empty());
   EXPECT_EQ(*pool.allocate(64, &nothing, &behind), a);
   EXPECT_EQ(behind, (Pool::Clock{3, 0}));
-  // What is merged waits for all of it, as does what is cut off.
+  // Merged and split pieces wait for all their last uses.
   pool.release(b, {1, 1});
   pool.release(c, {2, 2});
   EXPECT_EQ(pool.fault(), "");

@@ -79,7 +79,7 @@ void join(Pool::Clock& clock, const Pool::Clock& other) {
 
 }  // namespace
 
-// A command that stands alone has all others in front of it or behind it.
+// A command that runs alone is ordered after all earlier and before all later commands.
 void PooledRun::begin_on_stream(size_t command) {
   if (streams_->alone[command]) {
     for (Pool::Clock& clock : now_)

@@ -1,5 +1,6 @@
-// Dynamic memory: a run whose temporaries come from a pool. Every block of the program counts the
-// commands that touch it; it is taken when the first of them runs and given back behind the last.
+// Dynamic memory: a run whose temporaries come from a pool. For every block of the program the
+// commands that touch it are counted; it is allocated before the first of them and released after
+// the last.
 #pragma once
 
 #include <atomic>
@@ -16,26 +17,27 @@
 
 namespace heddle::runtime {
 
-// Of one context. The pool keeps its memory from run to run.
+// Used by one context. The pool keeps its memory from run to run.
 class PooledRun {
  public:
-  // Both must outlive it; the program has pool blocks.
+  // The arguments must outlive it; the program has pool blocks.
   PooledRun(const Device& device, const program::Program& program);
 
-  // From here on runs that are not timed put the commands on these streams (the list has them,
-  // too): a block that was given back is taken again where it is known to be over, or behind events
-  // of the commands that used it last, which are among last_uses(): none, where the device has
-  // called that they have run. Which memory is taken does not depend on these calls.
+  // From now on untimed runs put the commands on these streams (the list must have the same ones).
+  // A released block is reused directly if its last uses are known to have run, otherwise after
+  // events of these commands, which are among last_uses(). If the device has already called back
+  // that a command has run, no wait is issued. The choice of memory does not depend on these
+  // callbacks.
   void use_streams(program::StreamPlan plan);
   const std::vector<size_t>& last_uses() const { return last_uses_; }
 
-  // All commands of `list`, which is the program's run. With `times` as run_timed(). Error: of a
-  // command, or no memory for it; everything is given back then too.
+  // Runs all commands of `list`, the program's run section. With `times` as run_timed(). Error: of
+  // a command, or no memory for it; all blocks are released in that case, too.
   Status run(CommandList& list, std::span<CommandTime> times);
-  // When the device has done all work: the pool may rearrange what it holds.
+  // Call when the device has finished all work: the pool may rearrange its blocks.
   void end_run();
 
-  // Takes and gives back as a run does, without one.
+  // Allocates and releases as a run does, without executing commands.
   Status rehearse();
 
   PoolNumbers numbers() const { return pool_.numbers(); }
@@ -55,35 +57,34 @@ class PooledRun {
   };
   struct Counted {
     int64_t bytes = 0;
-    int64_t uses = 0;  // commands that touch it
+    int64_t uses = 0;  // number of commands that touch it
     std::vector<Member> members;
-    // Of the run: those to come, and where it lies.
+    // During a run: the number of uses left, and its address.
     int64_t uses_left = 0;
     char* memory = nullptr;
-    Pool::Clock last;  // by stream: the commands that used it
+    Pool::Clock last;  // by stream: the last command that used it
   };
   Pool pool_;
   std::vector<Counted> blocks_;
-  std::vector<std::vector<size_t>> touched_;  // by command: blocks, in their order
+  std::vector<std::vector<size_t>> touched_;  // by command: sorted blocks
   std::optional<program::StreamPlan> streams_;
   std::vector<size_t> last_uses_;
-  // Vector clocks of a run on streams, commands counted from 1: what each stream knows to have run,
-  // and what is known to have run when a command has.
+  // Vector clocks of a run on streams, commands counted from 1: commands that each stream knows to
+  // have run, and those known to have run when a command has run.
   bool on_streams_ = false;
   std::vector<Pool::Clock> now_, at_;
-  // What the device has called about: by stream the last command that has run. Calls of a stream
-  // come in their order.
+  // From callbacks: by stream the last command that has run. Calls of one stream come in order.
   struct Passed {
     std::atomic<int64_t>* passed;
     int64_t command;  // from 1
   };
   static void has_passed(void* passed);
   std::unique_ptr<std::atomic<int64_t>[]> passed_;
-  std::vector<Passed> calls_;  // by command; those of last_uses_ are made
+  std::vector<Passed> calls_;  // by command; only those of last_uses_ are requested
 };
 
-// What runs take from a device at most for temporaries: the plan's bytes, or the pool's where
-// memory is dynamic. On so many streams, if they pay.
+// Peak device memory of runs for temporaries: the plan's bytes, or the pool's peak if memory is
+// dynamic; on up to `most_streams` streams, if several pay off.
 int64_t pool_peak_bytes(const program::Program& program, int64_t most_streams = 1);
 
 }  // namespace heddle::runtime

@@ -58,7 +58,7 @@ TEST(pooled_run, GivesBackAtTheLastUse) {
   EXPECT_EQ(pool_peak_bytes(apart), 3 * kBytes);  // static: the plan's
 }
 
-// What lives inside one block keeps its place there.
+// A buffer inside a block keeps its offset there.
 TEST(pooled_run, BlocksMayHaveSeveralBuffers) {
   Program p = chain();
   p.pool_blocks = {{0, 2 * kBytes}, {2 * kBytes, kBytes}};
@@ -102,8 +102,8 @@ TEST(pooled_run, BlocksThatDoNotHoldTheTemporariesAreRefused) {
   }
 }
 
-// Three inputs with numbers of their own, copied from one to the next at random, in prefixes; the
-// last values are outputs. Every value knows of which input it is.
+// Copies of three inputs with distinct contents, from value to value at random, in prefixes; the
+// last values are outputs. For every value it is known which input it comes from.
 struct Copies {
   Program program;
   std::vector<int> of_input;  // by output
@@ -153,7 +153,7 @@ Copies random_copies(std::mt19937& random) {
   return made;
 }
 
-// A context of such a program with ports of its own.
+// A context of such a program with its own ports.
 struct CopiesRun {
   CopiesRun(const Copies& made, Executable& executable) : copies(made) {
     auto opened = executable.make_context();
@@ -167,7 +167,7 @@ struct CopiesRun {
     for (size_t i = 0; i < out.size(); ++i)
       EXPECT_TRUE(context->bind_output(static_cast<int64_t>(i), out[i].data()));
   }
-  // Of the run: its error, or that an output is not what it should be; or nothing.
+  // Runs once; returns the error, or which output is wrong; empty if all is right.
   std::string run() {
     for (auto& one : out) std::fill(one.begin(), one.end(), -1.0f);
     if (const Status status = context->run(); !status) return status.error().message;
@@ -181,8 +181,8 @@ struct CopiesRun {
   std::vector<std::vector<float>> in, out;
 };
 
-// Three times each, so that the pool begins with what the first run left; by seeds that run nothing
-// before it is waited for, and by others, which save waits for what has run.
+// Three runs each, so that the pool starts with blocks of the first run; with seeds that run
+// nothing before a wait, and with others, which need fewer waits.
 TEST(pooled_run, OnStreamsBlocksAreTakenAgainOnlyBehindTheirLastUses) {
   std::mt19937 random(5);
   int64_t planned = 0, waited[2] = {}, on_streams = 0;
@@ -214,7 +214,7 @@ TEST(pooled_run, OnStreamsBlocksAreTakenAgainOnlyBehindTheirLastUses) {
   EXPECT_LT(waited[1] - planned, (waited[0] - planned) * 9 / 10);
 }
 
-// The same without calls: events are asked for instead.
+// The same without callbacks: events are queried instead.
 TEST(pooled_run, OnStreamsOfADeviceThatDoesNotCall) {
   std::mt19937 random(6);
   for (int round = 0; round < 50; ++round) {

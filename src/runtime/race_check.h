@@ -1,4 +1,4 @@
-// Vector clocks over streams, and accesses of bytes that no order separates.
+// Vector clocks over streams; reports accesses of the same bytes that nothing orders.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@ class RaceCheck {
  public:
   using Clock = std::vector<int64_t>;  // by stream: how many of its commands came before
 
-  // The next command of a stream; its clock.
+  // Counts a new command of the stream; returns its clock.
   const Clock& advance(size_t stream);
   const Clock& clock(size_t stream);
-  // What follows on the stream comes behind all that `clock` knows.
+  // Orders later work on the stream after everything that `clock` counts.
   void join(size_t stream, const Clock& clock);
-  // The host has seen this: whatever is put on a stream from here on comes behind it.
+  // The host has seen this clock: later work on any stream is ordered after it.
   void observe(const Clock& clock);
-  // All streams have run: nothing before can race with what follows.
+  // All streams have run: earlier accesses cannot race with later ones.
   void forget();
 
-  // By the command that advance() counted last on the stream. What it races with, in words.
+  // Notes an access by the command that advance() last counted on the stream. Returns a description
+  // of a race with it, if there is one.
   std::optional<std::string> access(size_t stream, const void* begin, int64_t bytes, bool writes,
                                     const std::string& what);
 
@@ -30,7 +31,7 @@ class RaceCheck {
   struct Access {
     uintptr_t begin, end;
     size_t stream;
-    int64_t number;  // of its stream
+    int64_t number;  // of the command in its stream
     bool writes;
     std::string what;
   };

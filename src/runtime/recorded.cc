@@ -1,4 +1,4 @@
-// Stretches of a command list that a device may record: which they are, and how they run.
+// Finds the stretches of a command list that a device may record, and issues and replays them.
 #include <algorithm>
 
 #include "runtime/command_list.h"
@@ -35,7 +35,7 @@ bool CommandList::is_recordable(const Record& record) const {
   }
 }
 
-// As long as they can be.
+// Stretches are as long as possible.
 void CommandList::find_stretches() {
   stretches_are_found_ = true;
   stretches_.clear();
@@ -69,7 +69,7 @@ bool CommandList::is_recorded() {
   return recordings_.on() && !stretches_.empty();
 }
 
-// On a stream; null: the device's own.
+// On `stream`; null: the device's own stream.
 bool CommandList::issue(const Record& record, heddle_hal_stream* stream) {
   const heddle_hal& hal = device_.hal();
   const auto copy = [&](void* to, const void* from, int64_t bytes) -> Status {
@@ -86,9 +86,9 @@ bool CommandList::issue(const Record& record, heddle_hal_stream* stream) {
   return record.kind != Kind::concatenate || copy_pieces(record, copy).has_value();
 }
 
-// While the device records.
+// Called while the device records.
 bool CommandList::issue(const Stretch& stretch) {
-  // Commands of the section; all that a loop does is one of them.
+  // Command of the section; all commands inside a loop belong to the loop.
   const auto command_at = [&](size_t record) {
     const auto above = std::upper_bound(first_record_.begin(), first_record_.end(), record);
     return static_cast<size_t>(above - first_record_.begin()) - 1;

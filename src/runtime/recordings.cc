@@ -6,8 +6,8 @@
 namespace heddle::runtime {
 namespace {
 
-// Making a recording costs several runs of it. Where addresses change so often that recordings are
-// not replayed, no more are made.
+// Making a recording costs as much as several runs. If addresses change so often that recordings
+// are rarely replayed, no more are made.
 constexpr int64_t kFirstRecordings = 4, kReplaysPerRecording = 8;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A bounded queue from one thread to one other.
+// A bounded single-producer, single-consumer queue.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 
 namespace heddle::runtime {
 
-// Both wait without a lock: they look again for a moment, then sleep. Each end has a cache line of
-// its own and remembers what it last saw of the other, so that neighbours do not fetch each other's
-// line for every item.
+// Both ends wait without a lock: they spin briefly, then sleep. Each end has a cache line of its
+// own and caches the last position it saw of the other end, so that not every item moves a cache
+// line between cores.
 template <typename T>
 class SpscQueue {
  public:
   explicit SpscQueue(size_t slots) : items_(std::bit_ceil(std::max<size_t>(slots, 1))) {}
 
-  // The producer; waits while the queue is full.
+  // For the producer; waits while the queue is full.
   void push(T item) {
     const uint32_t tail = tail_.load(std::memory_order_relaxed);
     if (tail - seen_head_ == items_.size())
@@ -29,7 +29,7 @@ class SpscQueue {
     tail_.notify_one();
   }
 
-  // The consumer; waits for one item and takes up to `most` that are there.
+  // For the consumer; waits for one item and takes up to `most` that are there.
   size_t pop(T* items, size_t most) {
     const uint32_t head = head_.load(std::memory_order_relaxed);
     if (head == seen_tail_) seen_tail_ = wait_while(tail_, head);
@@ -42,7 +42,7 @@ class SpscQueue {
   }
 
  private:
-  static constexpr int kLooks = 200;  // a short moment: who spins takes a core from who works
+  static constexpr int kLooks = 200;  // brief: a spinning thread takes a core from a working one
 
   uint32_t mask() const { return static_cast<uint32_t>(items_.size()) - 1; }
 

@@ -16,7 +16,7 @@ using program::BufferKind;
 using program::Program;
 using tensor::Shape;
 
-// An output `seen` of the state, u64[1], which one more is added to.
+// Output `seen` returns the state, u64[1], which is then incremented.
 Program counting() {
   const Shape shape = Shape::array(tensor::Type::u64, {1});
   Program p;
@@ -61,7 +61,7 @@ class States : public testing::Test {
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
     return std::move(*made);
   }
-  // What one run has seen.
+  // The value seen by one run.
   static uint64_t run(Context& context) {
     alignas(64) uint64_t seen = 0;
     EXPECT_TRUE(context.bind_output(0, &seen));

@@ -147,7 +147,7 @@ TEST(streams, ADeviceWithoutAnyIsAnError) {
   EXPECT_THAT(taken.error().message, HasSubstr("cannot make a stream: the device is lost"));
 }
 
-// Nothing that a context had is left when the last user of the device has gone.
+// Streams and events of a context are destroyed with the device's last user.
 TEST(streams, GoWithTheDevicesLastUser) {
   VirtualDevice device(options(0));
   {
@@ -213,7 +213,8 @@ TEST(events, AreLentAgainWhenBothSidesHavePassed) {
   }
 }
 
-// The second stream records it anew behind the wait, and is slow: who waited has long passed.
+// The second stream records the event again, after waiting for it, and is slow: the waiting side
+// has long passed.
 TEST(events, AreNotLentAgainBeforeTheLastRecordHasPassed) {
   VirtualOptions slow = options(2);
   slow.faults.slow_stream = 2;
@@ -281,7 +282,8 @@ TEST(events, CallsComeWhenTheyHavePassed) {
     }
 }
 
-// What the host has seen orders what it asks for later: no event is needed, and no race reported.
+// Everything that the host has seen happens before its later work: no event is needed, and no race
+// is reported.
 TEST(events, WhatTheHostHasSeenIsOver) {
   for (uint64_t seed = 0; seed < 20; ++seed)
     for (const bool seen : {true, false}) {
@@ -301,7 +303,7 @@ TEST(events, WhatTheHostHasSeenIsOver) {
     }
 }
 
-// A broken device: no call, no event again, and all is given back.
+// A broken device: no callback, the event is not lent again, and everything is given back.
 TEST(events, ComeBackFromABrokenDevice) {
   VirtualOptions faulty = options(0);
   faulty.faults.lost_event_at = 1;

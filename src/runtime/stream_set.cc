@@ -12,7 +12,7 @@ namespace heddle::runtime {
 using program::Program;
 
 std::vector<double> command_ns(const Program& program) {
-  // One that was made by hand may name no target.
+  // A program made by hand may name no target.
   const Result<target::Target> target =
       program.own_memory ? target::parse_target(program.target) : target::Target();
   if (!target) return program::rough_ns(program, program.commands);

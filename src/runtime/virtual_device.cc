@@ -21,7 +21,7 @@ const std::shared_ptr<Event>& event_of(heddle_hal_event* event) {
 
 VirtualMachine& machine_of(void* device) { return *static_cast<VirtualMachine*>(device); }
 
-// Under the machine's lock; calls that have become due come behind it.
+// Holds the machine's lock; afterwards makes the callbacks that have become due.
 struct Locked {
   explicit Locked(void* device) : machine(machine_of(device)), lock(machine.mutex) {}
   ~Locked() {
@@ -75,7 +75,7 @@ int hal_launch(void* device, const heddle_hal_launch* launch) {
 }
 int hal_wait(void* device) {
   const int status = Locked(device)->wait();
-  machine_of(device).call_back();  // also of other threads
+  machine_of(device).call_back();  // including those of other threads
   return status;
 }
 int64_t hal_worker_count(void* device) { return machine_of(device).options.workers; }
@@ -168,7 +168,8 @@ VirtualDevice::VirtualDevice(VirtualOptions options)
   device_ = std::make_unique<Device>(*device);
 }
 
-// Streams and events of the managers first; then the machine sees what was not given back.
+// First the managers' streams and events; then the machine's destructor finds what was not
+// released.
 VirtualDevice::~VirtualDevice() { device_.reset(); }
 
 VirtualCounts VirtualDevice::counts() const {

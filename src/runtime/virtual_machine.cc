@@ -57,7 +57,7 @@ int VirtualMachine::allocate(int64_t bytes, void** memory) {
   return 0;
 }
 
-// Work that may still use it runs first.
+// Runs queued work first: it may still use the block.
 void VirtualMachine::release(void* memory, int64_t bytes) {
   drain();
   const auto found = blocks.find(static_cast<char*>(memory));
@@ -89,7 +89,7 @@ bool VirtualMachine::is_refused(Stream& stream) {
   if (options.faults.lost_stream > 0 &&
       stream.number == static_cast<size_t>(options.faults.lost_stream)) {
     stream.lost = true;
-    options.faults.lost_stream = 0;  // one that has its number later is another one
+    options.faults.lost_stream = 0;  // a later stream may reuse the number
   }
   if (stream.lost) fail(fmt::format("stream {} is lost", stream.number));
   return stream.lost;
@@ -178,7 +178,7 @@ int VirtualMachine::call_on(Stream& stream, Call call) {
   return put(stream, std::move(work));
 }
 
-// With every other seed some of it runs at once.
+// With an odd seed some work runs at once.
 int VirtualMachine::put(Stream& stream, Work work) {
   stream.queue.push_back(std::move(work));
   if (options.seed % 2 == 0) return 0;
@@ -193,8 +193,8 @@ bool VirtualMachine::can_go_on(const Stream& stream) {
   return work.kind != Work::Kind::wait || work.event->happened >= work.number;
 }
 
-// The most hostile choice: any stream that can go on, but the slow one, or else the starved one,
-// only when no other can.
+// The most hostile choice: any stream that can go on; the slow stream, or else the starved one,
+// only if no other can.
 VirtualMachine::Stream* VirtualMachine::choose() {
   const size_t held =
       options.faults.slow_stream > 0 ? static_cast<size_t>(options.faults.slow_stream) : starved;
@@ -243,7 +243,7 @@ void VirtualMachine::step(Stream& stream) {
   }
 }
 
-// Runs everything. Error: a stream waits for what never happens.
+// Runs everything. Error: a stream waits for an event that never happens.
 int VirtualMachine::drain() {
   if (is_broken()) return 1;
   while (Stream* stream = choose()) step(*stream);

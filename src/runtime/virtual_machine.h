@@ -1,5 +1,5 @@
-// What the `virtual` device is inside (virtual_device.h): its memory, what was put on its streams,
-// and the order in which that runs. Everything under `mutex`.
+// The implementation of the `virtual` device (virtual_device.h): its memory, the work on its
+// streams, and the order in which that runs. All protected by `mutex`.
 #pragma once
 
 #include <climits>
@@ -18,8 +18,8 @@ namespace heddle::runtime {
 
 struct VirtualMachine {
   struct Event {
-    int64_t recorded = 0, happened = 0;  // how often
-    int64_t lost_from = INT64_MAX;       // records from this one on are never seen
+    int64_t recorded = 0, happened = 0;  // counts
+    int64_t lost_from = INT64_MAX;       // records from this one on never happen
     RaceCheck::Clock clock;              // of the last record
   };
   struct Call {
@@ -27,7 +27,7 @@ struct VirtualMachine {
     void* argument = nullptr;
     RaceCheck::Clock clock;
   };
-  // What waits on a stream.
+  // An item of work queued on a stream.
   struct Work {
     enum class Kind : uint8_t { launch, copy, record, wait, call } kind;
     heddle_hal_launch launch{};
@@ -35,22 +35,22 @@ struct VirtualMachine {
     std::vector<int64_t> dims;
     void* to = nullptr;
     const void* from = nullptr;
-    std::vector<char> bytes;  // of the host, as they were; then `from` is null
+    std::vector<char> bytes;  // copied from the host; then `from` is null
     int64_t size = 0;
     std::shared_ptr<Event> event;
-    int64_t number = 0;  // of the event's records
+    int64_t number = 0;  // of this record among the event's
     Call call;
   };
   struct Stream {
     size_t number = 0;
-    bool lost = false;  // takes nothing more
+    bool lost = false;  // refuses further work
     std::deque<Work> queue;
   };
 
   explicit VirtualMachine(VirtualOptions wanted);
   ~VirtualMachine();
 
-  // As those of the HAL. Error: 1, and last_error().
+  // As the functions of the HAL. Error: returns 1 and sets last_error().
   static int fail(std::string text);
   static const char* last_error();
   int allocate(int64_t bytes, void** memory);
@@ -65,8 +65,8 @@ struct VirtualMachine {
   void destroy_stream(Stream& stream);
   std::shared_ptr<Event> create_event();  // null: an error
   int wait();
-  int drain();  // runs everything; error: a stream waits for what never happens
-  // Calls that are due. Not under the mutex; behind it all that were due have come.
+  int drain();  // runs everything; error: a stream waits for an event that never happens
+  // Makes all due calls before it returns. Call without holding `mutex`.
   void call_back();
   bool is_broken();
 

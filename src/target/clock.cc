@@ -14,7 +14,7 @@ double measured_clock_ghz() {
     const auto begin = std::chrono::steady_clock::now();
     uint64_t value = 1;
     for (int64_t i = 0; i < kRounds; ++i) {
-      // Each needs the one before it.
+      // Each addition depends on the previous one.
       __asm__ volatile(
           "add %0, %0\n add %0, %0\n add %0, %0\n add %0, %0\n"
           "add %0, %0\n add %0, %0\n add %0, %0\n add %0, %0\n"

@@ -1,10 +1,10 @@
-// The clock that cycles are counted with.
+// The clock frequency in which cycles are counted.
 #pragma once
 
 namespace heddle::target {
 
-// Of one core of this machine at work now, in GHz: a chain of additions, one a cycle, by the time
-// it takes. 0 where that cannot be told (another architecture).
+// Frequency in GHz of one busy core of this machine, now: from the time of a chain of dependent
+// additions, one per cycle. 0 if it cannot be measured (another architecture).
 double measured_clock_ghz();
 
 }  // namespace heddle::target

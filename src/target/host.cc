@@ -1,6 +1,6 @@
-// What this machine is. The instruction set is read from cpuid and xgetbv and written as the list
-// of LLVM feature names that shipped targets use, so that a feature the operating system does not
-// save, or that a virtual machine hides, is never assumed from the name of the processor.
+// The host target. The instruction set is read from cpuid and xgetbv and expressed as the LLVM
+// feature names that shipped targets use, so that a feature that the operating system does not
+// save, or a virtual machine hides, is never assumed from the processor's name.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +26,7 @@ namespace {
 
 #if defined(__x86_64__)
 
-// Registers that cpuid answers in, and what the operating system must save for a feature's use.
+// Registers that cpuid answers in, and the registers that the system must save for a feature.
 enum Word { k1c, k1d, k7b, k7c, k7d, k71a, kExtendedC, kWords };
 enum Needs { kNothing, kYmm, kZmm, kTiles };
 
@@ -87,10 +87,10 @@ constexpr Feature kFeatures[] = {
     {"avx512bf16", k71a, 5, kZmm},
 };
 
-// Of tests/tiles, where it is loaded: it executes what the processor does not have.
+// The emulator of tests/tiles, if loaded: it executes tile instructions that the processor lacks.
 bool has_stand_in_for_tiles() { return dlsym(RTLD_DEFAULT, "heddle_tiles_stand_in") != nullptr; }
 
-// Linux saves tiles for a process that has asked for it, once for all of its threads.
+// Linux saves tiles only for a process that has requested it; one request covers all threads.
 bool may_use_tiles() {
 #ifdef SYS_arch_prctl
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
@@ -152,7 +152,7 @@ bool has_all(const std::set<std::string>& features, const Target& wanted) {
                        wanted.features.end());
 }
 
-// HEDDLE_ISA: takes away what the named instruction set lacks.
+// HEDDLE_ISA: removes features that the named instruction set lacks.
 void lower(std::set<std::string>& features, const char* isa) {
   std::string name = isa ? isa : "";
   std::set<std::string> kept;
@@ -174,7 +174,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// "0-3,8-11": how many processors.
+// Number of processors in a list such as "0-3,8-11".
 int count_list(const std::string& list) {
   std::stringstream stream(list);
   std::string part;
@@ -188,7 +188,7 @@ int count_list(const std::string& list) {
   return std::max(count, 1);
 }
 
-// Sizes and sharing of processor 0's caches; what sysfs does not say stays as it is.
+// Sizes and sharing of processor 0's caches; values that sysfs lacks stay unchanged.
 void read_caches(std::vector<Cache>& caches) {
   for (int i = 0; i < 8; ++i) {
     std::string base = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
@@ -214,15 +214,15 @@ Target host_target() {
   for (const char* name : {"zen5", "spr_amx", "spr", "icelake", "avx2", "portable"}) {
     if (std::string_view(name) == "zen5" && !is_amd()) continue;  // spr but for AVX512-FP16
     target = shipped(name);
-    // AVX-512 of any kind is nearest to icelake, whatever of its later features are missing.
+    // Any AVX-512 is closest to icelake, even if later features are missing.
     bool some_avx512 = std::string_view(name) == "icelake" && features.contains("avx512f") &&
                        features.contains("avx512bw") && features.contains("avx512dq") &&
                        features.contains("avx512vl");
     if (some_avx512 || has_all(features, target)) break;
   }
-  // Integers by the instruction that sums up words of them, in vectors of either kind. Without it
-  // by multiply-adds of pairs of 16 bits, where a core does two of these and four additions a cycle
-  // (Zen 5: 180 GFLOP/s of bytes, 127 of f32); elsewhere that is no faster than floats.
+  // Integer rates with the dot-product instruction (AVX512-VNNI or AVX-VNNI). Without it, from
+  // multiply-adds of pairs of 16 bits, if a core does two of these and four additions per cycle
+  // (Zen 5: 180 GFLOP/s of bytes, 127 of f32); on other cores that is no faster than floats.
   const bool words = features.contains("avx512vnni") || features.contains("avxvnni");
   const bool pairs = zen3 && features.contains("avx2");
   for (const auto& [type, word_rate, pair_rate] :
@@ -231,7 +231,7 @@ Target host_target() {
       target.mac_rate[type] = words ? word_rate : pair_rate;
     else
       target.mac_rate.erase(type);
-  // Zen 4, which is none of the shipped ones, multiplies bf16 at the same rate as Zen 5.
+  // Zen 4, which is not a shipped target, multiplies bf16 at the same rate as Zen 5.
   if (is_amd() && features.contains("avx512bf16"))
     target.mac_rate["bf16"] = shipped("zen5").mac_rate["bf16"];
   target.name = "host";

@@ -1,4 +1,4 @@
-// The device files of data/, compiled in, in order of name. (CMakeLists.txt makes the .cc.)
+// The device files of data/, compiled in, sorted by name. (CMakeLists.txt generates the .cc.)
 #pragma once
 
 #include <string_view>

@@ -48,7 +48,7 @@ double f32_flops_per_ns(const Target& target) {
 }  // namespace
 
 double Target::peak_flops_per_ns(Type type) const {
-  // Without a row of its own a type is computed as f32 is, 64-bit ones at half the rate.
+  // A type without an entry is computed like f32, 64-bit types at half the rate.
   auto row = mac_rate.find(std::string(tensor::type_name(type)));
   double rate = row != mac_rate.end() ? row->second : tensor::type_bits(type) > 32 ? 0.5 : 1.0;
   return f32_flops_per_ns(*this) * rate;
@@ -72,7 +72,7 @@ std::string isa_name(const Target& target) {
     std::vector<const char*> features;
   };
   static const Step steps[] = {
-      // widest first; a step has what it names and the ISA below it
+      // largest first; each lists its features
       {"amx", {"avx512f", "avx512vnni", "amx-tile", "amx-int8", "amx-bf16"}},
       {"avx512_fp16", {"avx512f", "avx512vnni", "avx512bf16", "avx512fp16"}},
       {"avx512_bf16", {"avx512f", "avx512vnni", "avx512bf16"}},

@@ -27,9 +27,8 @@ std::string error_of(std::string_view json) {
 }
 
 TEST(Target, ShipsTheseDevices) {
-  EXPECT_THAT(shipped_targets(),
-              ElementsAre("avx2", "icelake", "portable", "sm_80", "sm_90", "spr", "spr_amx",
-                          "zen5"));
+  EXPECT_THAT(shipped_targets(), ElementsAre("avx2", "icelake", "portable", "sm_80", "sm_90", "spr",
+                                             "spr_amx", "zen5"));
 }
 
 TEST(Target, ParseAndPrintAreInverse) {
@@ -79,7 +78,7 @@ TEST(Target, GpusHaveAMemoryAndALink) {
   EXPECT_NEAR(get("sm_90").link_ns(gib), 21.5e6, 0.1e6);
   EXPECT_NEAR(get("sm_80").link_ns(gib), 43e6, 0.1e6);
   EXPECT_GE(get("sm_90").link_ns(4), 1000);
-  // The device's own memory moves 3350 / 50 times as many bytes meanwhile.
+  // The device's memory moves 3350 / 50 times as many bytes in that time.
   EXPECT_NEAR(get("sm_90").memory_bytes_of_link(gib) / gib, 67, 0.1);
   for (const char* cpu : {"portable", "avx2", "spr"}) {
     EXPECT_FALSE(get(cpu).has_link());
@@ -126,7 +125,7 @@ TEST(Target, ErrorsSayWhatAndWhere) {
   EXPECT_THAT(find_target("z80").error().message, HasSubstr("avx2, icelake, portable"));
 }
 
-// The features of the host differ from machine to machine; these must hold on each.
+// The host's features vary; these properties must hold on every machine.
 TEST(Host, IsSane) {
   unsetenv("HEDDLE_ISA");
   Target host = host_target();
@@ -156,7 +155,7 @@ TEST(Host, HeddleIsaLowersAndNeverRaises) {
       EXPECT_LE(lowered.simd_bits, 256);
     }
     EXPECT_FALSE(lowered.has("avx512vnni"));
-    // Products of bytes are faster by instructions that are there, or not at all.
+    // Byte products are faster only if the instructions exist.
     EXPECT_TRUE(lowered.has("avx2") || !lowered.mac_rate.contains("s8"));
     EXPECT_TRUE(!lowered.mac_rate.contains("s8") || lowered.mac_rate["s8"] < 2);
   }

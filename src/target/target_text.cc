@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Bounds keep what follows from a target (loop counts, buffer sizes) within reason.
+// Bounds keep derived quantities (loop counts, buffer sizes) reasonable.
 constexpr double kMaxCount = 1e6;
 constexpr double kMaxBytes = 1e15;
 constexpr double kMaxRate = 1e12;
@@ -170,7 +170,7 @@ void visit_fields(Visitor& visitor, T& t) {
 
 bool power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
-// What code generation and cost models divide by or index with must make sense.
+// Values that code generation and cost models divide by or index with must be valid.
 Status check(const Target& t) {
   auto bad = [&](const char* key, auto got, const char* wanted) {
     return user_error("target {}: {}: got {}, wanted {}", t.name, key, got, wanted);
@@ -228,7 +228,7 @@ std::string to_string(const Target& target) {
 
 namespace {
 
-// A file that `heddle calibrate` wrote, or somebody else.
+// Reads a file written by `heddle calibrate`, or by hand.
 Result<Target> read_target(const std::string& path) {
   constexpr std::streamoff kMostBytes = 1 << 20;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
