@@ -1,4 +1,4 @@
-// What the operators of ai.onnx.ml share: the transforms of scores, the labels of classes.
+// Shared by the operators of ai.onnx.ml: the transforms of scores, the labels of classes.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace heddle::import::ml {
 
 enum class Transform { none, softmax, logistic, softmax_zero, probit };
 Transform transform_attr(Op& op);
-// Of scores [rows, classes].
+// For scores [rows, classes].
 Instr* transformed(Op& op, Instr* scores, Transform transform);
 
 // classlabels_*: either numbers or strings.
@@ -23,7 +23,7 @@ struct Labels {
   }
 };
 Labels labels_attr(Op& op, const char* numbers, const char* strings);
-// The label at each position, which is in range.
+// The label at each position; positions must be in range.
 Output labels_at(Op& op, const Labels& labels, Instr* positions);
 // s32[rows]: the first class with the largest score.
 Instr* argmax(Op& op, Instr* scores);

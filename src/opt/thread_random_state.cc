@@ -287,8 +287,7 @@ class Threader {
   hlo::Module& module_;
   std::vector<Literal> states_;  // of the module
   std::unordered_set<const Computation*> drawing_;
-  std::unordered_map<const Computation*, Shape>
-      results_;  // original result shapes of threaded computations
+  std::unordered_map<const Computation*, Shape> results_;  // of threaded ones, originally
   std::unordered_set<const Instr*> gone_;
 };
 
