@@ -50,8 +50,8 @@ struct BytecodeDialect {
   MlirAttr (*attribute)(BytecodeEntry& entry);
   MlirType (*type)(BytecodeEntry& entry);
   // For an operation (without the dialect): the names of its inherent attributes in encoding order,
-  // separated by blanks, with `?` after optional ones. Nothing: unknown operation. Null: the
-  // dialect's operations have no effect, and are left out.
+  // separated by blanks, with `?` after optional ones. Nothing: unknown operation. Null: inherent
+  // attributes of this dialect are skipped.
   std::optional<std::string> (*properties)(std::string_view op);
 };
 const BytecodeDialect& builtin_bytecode();
