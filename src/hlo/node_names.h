@@ -57,8 +57,8 @@ class NodeList {
   std::unordered_set<const void*> done_;  // parts and computations
 };
 
-// Removes op_name from metadata as written, `{op_type="Add" op_name="a;b" source_line=3}`; and adds
-// it.
+// take_op_name removes op_name from metadata as written, `{op_type="Add" op_name="a;b"
+// source_line=3}`; with_op_name adds it.
 NodeNames take_op_name(std::string* metadata);
 std::string with_op_name(std::string_view metadata, const NodeNames& names, size_t most);
 

@@ -3,7 +3,7 @@
 //
 // A test compares integers: a feature's bits mapped to an order in which NaN is first or last. So
 // every mode of a node is a few thresholds between outcomes, and a step is
-//  slot = pair[slot] + (feature > threshold[slot])
+//   slot = pair[slot] + (feature > threshold[slot])
 // over [rows, trees], with the nodes of all trees in one flat table. Leaf slots point to
 // themselves.
 #pragma once

@@ -11,7 +11,7 @@ namespace {
 using Kind = MlirAttr::Kind;
 
 // `versions`: number of versions. `attrs`: the inherent attributes, separated by blanks, each
-//  name[@first[-last]][>place][=default]
+//   name[@first[-last]][>place][=default]
 // An attribute exists in versions `first` to `last` of the operation; `place` is a row of kPlaces,
 // with `.field` if the field has another name. An attribute with its default is left out: a word, a
 // number (for all its elements), `empty`, `none` (a type), `false`, or `zero` (for all its fields).

@@ -1,8 +1,8 @@
 // expand_select_and_scatter: the gradient of a maximum over windows as elementwise operators. First
 // finds the offset of the chosen element of each window, element by element in HLO's window order;
 // then sends the window's value to that offset:
-//  windows that touch but do not overlap: result = select(offset of the element == chosen, value)
-//  others: the sum over all offsets of select(offset == chosen, value), spread by the strides
+//   windows that touch but do not overlap: result = select(offset of the element == chosen, value)
+//   others: the sum over all offsets of select(offset == chosen, value), spread by the strides
 // Sums run in the order of the windows, so that results are bit-identical.
 #include "hlo/combiner.h"
 #include "opt/match.h"

@@ -2,7 +2,7 @@
 // A transform of n numbers is a product with the n by n matrix of roots of unity. Longer ones are
 // split by two factors of n = p·q (Cooley and Tukey): with element j = j1·q + j2 of x, element k =
 // k1 + p·k2 of the result is
-//  X[k] = sum over j2 of w(n, j2·k1) · w(q, j2·k2) · (sum over j1 of w(p, j1·k1) · x[j])
+//   X[k] = sum over j2 of w(n, j2·k1) · w(q, j2·k2) · (sum over j1 of w(p, j1·k1) · x[j])
 // so the inner sums are transforms of p along j1, the outer ones transforms of q along j2.
 #include <algorithm>
 #include <array>

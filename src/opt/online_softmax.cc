@@ -1,6 +1,6 @@
 // online_softmax: softmax(t) · V over many keys, t = f(Q · K), is computed by tiles of keys:
-//  m_p = max(max_j t, least), e = exp(t - m_p), z_p = sum_j e, O_p = (e / z_p) · V_p   per tile
-//  M = max_p m_p, w_p = z_p * exp(m_p - M), O = sum_p w_p * O_p / sum_p w_p
+//   m_p = max(max_j t, least), e = exp(t - m_p), z_p = sum_j e, O_p = (e / z_p) · V_p   per tile
+//   M = max_p m_p, w_p = z_p * exp(m_p - M), O = sum_p w_p * O_p / sum_p w_p
 // so that the scores of a tile and many queries fit on chip and are never written: the tiles are
 // batches of one back-to-back GEMM. A tile in which every key is masked (-inf) has weight 0; if all
 // are, the result is NaN as before. Rounding: each weight is a product of two exponentials and is

@@ -2,7 +2,7 @@
 // splits the state of loops. split_complex_dots: the same for their products, which the reference
 // rounds once. Arrays stay complex where a producer or consumer needs whole numbers: a Fourier
 // transform, a parameter, a result.
-//  f(z) => complex(g(real(z), imag(z)), h(real(z), imag(z)))
+//   f(z) => complex(g(real(z), imag(z)), h(real(z), imag(z)))
 // real(complex(x, y)) => x is a rule of algebraic. Division uses Smith's algorithm and moduli are
 // scaled, so intermediate values do not overflow if the results fit.
 #include <cstring>

@@ -1,7 +1,7 @@
 // split_cumulative: a window over all elements before (or after) an element (the HLO form of
 // cumsum) costs extent / 2 operations per element. It is computed by blocks of kBlock instead:
-//  inside = cumulative in each block, total = reduce of each block
-//  result = combine(inside, cumulative of the totals, without the block's own)
+//   inside = cumulative in each block, total = reduce of each block
+//   result = combine(inside, cumulative of the totals, without the block's own)
 // and the same again for the totals while they are long: about kBlock operations per element. If no
 // block divides the extent, it is padded with neutral elements. Sums of floats are rounded in
 // another order (a pass of O2, named in the notes). Remaining windows have at most kLongest

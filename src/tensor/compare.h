@@ -18,7 +18,7 @@ struct Tolerance {
 // `reduction_length`: n, the number of roundings that may accumulate in one element (1 for
 // elementwise). With u the unit roundoff of `type`, v that of the accumulator (`type` if none is
 // given) and
-//  g = 2 min(n - 1, 4 sqrt(n - 1))
+//   g = 2 min(n - 1, 4 sqrt(n - 1))
 // an element may be off by (4 u + g v) |b| + g v max|b| (+ the same of the smallest normal): four
 // roundings of a fused chain; both sides round n - 1 times, which adds up to at most n - 1 units
 // and, roundings being independent, hardly ever to more than 4 sqrt(n - 1) (Higham and Mary, A new
