@@ -23,7 +23,7 @@ using import::ShapeMessage;
 using tensor::Literal;
 using tensor::Shape;
 
-// With layouts, as XLA has them everywhere: the default one where there is none.
+// Always with a layout, as in XLA: the default one if there is none.
 void put_shape(ProtoWriter& out, int field, const Shape& shape) {
   std::vector<std::string> lost;
   ShapeMessage message = import::from_shape(shape, &lost);
@@ -32,7 +32,7 @@ void put_shape(ProtoWriter& out, int field, const Shape& shape) {
   out.put_message(field, [&](ProtoWriter& m) { import::shape_fields(m, message); });
 }
 
-// Elements in the order of `layout`, which is said with them.
+// Elements in the order of `layout`, which is written with them.
 void put_literal(ProtoWriter& out, const Literal& literal, const tensor::Shape& laid_out) {
   const ProtoType& row = *import::proto_type(literal.type());
   if (row.coding == ProtoCoding::none) {
@@ -43,7 +43,7 @@ void put_literal(ProtoWriter& out, const Literal& literal, const tensor::Shape& 
       });
     return;
   }
-  tensor::Layout order;  // without tiles, which a literal has none of
+  tensor::Layout order;  // without tiles, which a literal cannot have
   order.minor_to_major = laid_out.layout_or_default().minor_to_major;
   Shape said = literal.shape().without_layout();
   said.set_layout(order);
@@ -68,7 +68,7 @@ void put_literal(ProtoWriter& out, const Literal& literal, const tensor::Shape& 
 class ModuleWriter {
  public:
   explicit ModuleWriter(const Module& module) : module_(module), order_(module.post_order()) {
-    // Names are unique in an XLA module; the entry's stay as they are.
+    // Names are unique in an XLA module; those of the entry stay unchanged.
     std::unordered_map<std::string, const Instr*> taken;
     std::unordered_map<std::string, int64_t> next_suffix;
     for (size_t c = order_.size(); c-- > 0;)
@@ -100,7 +100,7 @@ class ModuleWriter {
   }
 
  private:
-  // What header_fields reads and could change.
+  // The parts that header_fields reads and may change.
   static std::unique_ptr<Module> header_of(const Module& module) {
     auto copy = std::make_unique<Module>(module.name());
     copy->input_output_alias = module.input_output_alias;
@@ -112,7 +112,7 @@ class ModuleWriter {
     return copy;
   }
 
-  // `layouts`: those of the program, where the module says them.
+  // `layouts`: the program's layouts, if the module has them.
   void program_shape(ProtoWriter& out, const Computation& computation, bool layouts) const {
     const auto& said = module_.entry_layout;
     const std::vector<Instr*>& parameters = computation.parameters();
@@ -155,7 +155,7 @@ class ModuleWriter {
     ids(out, 36, instr.operands(), instr_ids_);
     ids(out, 37, instr.control_predecessors(), instr_ids_);
     std::vector<Computation*> called = instr.called();
-    // XLA counts a while's body first.
+    // XLA lists a while's body first.
     if (instr.is(Opcode::while_)) std::swap(called[0], called[1]);
     ids(out, 38, called, computation_ids_);
   }
@@ -184,7 +184,7 @@ class ModuleWriter {
     import::annotation_fields(out, annotations, facts);
   }
 
-  // The order of the instructions of all but the computations of fusions.
+  // The order of instructions in all computations except those of fusions.
   void schedule(ProtoWriter& out) const {
     for (const Computation* each : order_) {
       if (is_fusion(*each)) continue;

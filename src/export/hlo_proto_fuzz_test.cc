@@ -1,4 +1,4 @@
-// Damaged HLO protos: whatever stands in the file, the reader gives a module or an error, soon.
+// Damaged HLO protos: whatever the file contains, the reader quickly gives a module or an error.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -47,7 +47,7 @@ class Mutator {
       case 2:
         bytes[at] = static_cast<char>(kTelling[below(std::size(kTelling))]);
         break;
-      case 3:  // lengths around it stay: what is behind moves
+      case 3:  // enclosing lengths stay: later bytes shift
         bytes.erase(at, length);
         break;
       case 4: {  // the same, but as long as before
@@ -108,7 +108,7 @@ TEST(HloProtoFuzz, DamagedFilesReturn) {
   EXPECT_LT(whole, 1900);
 }
 
-// Fields added behind a message take the place of those before.
+// Fields appended to a message override earlier ones.
 std::string field(int number, int64_t value) {
   std::string out;
   ProtoWriter(&out).put_number(number, value);

@@ -51,8 +51,8 @@ tensor::Shape laid_out(const tensor::Shape& shape) {
   return out;
 }
 
-// As XLA writes it: every array has a layout, the program too; comparisons that are as usual do not
-// say so. Names are numbers, as a proto's are unique in the module.
+// As XLA writes it: every array has a layout, the program too; default comparison types are
+// omitted. Names are numbers, as a proto's are unique in the module.
 std::string normal_text(const hlo::Module& module) {
   const auto copy = module.clone();
   for (const auto& computation : copy->computations())
@@ -78,8 +78,8 @@ std::string normal_text(const hlo::Module& module) {
   return hlo::to_string(*copy, options);
 }
 
-// Through the proto a module is the same, but for words that a proto has no place for (noted); the
-// second time it is so to the letter, annotations and all.
+// A module survives the proto unchanged, except for words that a proto cannot express (noted); the
+// second round trip is exact, annotations included.
 void check(const std::filesystem::path& path, Counts& counts) {
   auto modules = hlo::parse_modules(hlo::read_file(path));
   if (!modules) return;  // text_corpus_test.cc says which

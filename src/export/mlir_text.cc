@@ -18,7 +18,7 @@ struct TypeName {
   Type type;
   std::string_view name;
 };
-// Where it is not the name in HLO text, or that with `i` or `ui` for `s` and `u`.
+// Exceptions: other names are those of HLO text, with `i` or `ui` for `s` and `u`.
 constexpr TypeName kNames[] = {
     {Type::pred, "i1"},
     {Type::f8e5m2, "f8E5M2"},
@@ -36,7 +36,7 @@ constexpr TypeName kNames[] = {
     {Type::c128, "complex<f64>"},
 };
 
-// A point is wanted; what has no decimals is written by its bits.
+// MLIR requires a decimal point; non-finite values and narrow formats are written by their bits.
 std::string real_text(Type type, uint64_t bits, double value) {
   if (!std::isfinite(value) || (type != Type::f32 && type != Type::f64 && value != 0))
     return fmt::format("0x{:0{}X}", bits, std::max(1, (tensor::type_bits(type) + 3) / 4));
@@ -96,7 +96,7 @@ std::string value_type(const tensor::Shape& shape) {
 
 std::string dense(const Literal& literal) {
   if (literal.elems() == 0) return "dense<>";
-  // What lies in whole bytes in MLIR too.
+  // Types that take whole bytes in MLIR too.
   const bool in_bytes = tensor::type_bits(literal.type()) >= 8;
   if (all_equal(literal)) return fmt::format("dense<{}>", element_text(literal, 0));
   if (literal.elems() <= kMostListed || !in_bytes) {

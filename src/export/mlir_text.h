@@ -11,10 +11,9 @@ namespace heddle::exports {
 
 // "f32", "i1", "ui8", "complex<f64>", "f8E4M3FN".
 std::string element_type(tensor::Type type);
-// "tensor<2x3xf32>", "!stablehlo.token". Of arrays of known sizes and tokens.
+// "tensor<2x3xf32>", "!stablehlo.token". For arrays of known sizes and tokens.
 std::string value_type(const tensor::Shape& shape);
-// "dense<…>", with the type left to the caller. Large ones as the hexadecimal digits of their
-// bytes.
+// "dense<…>", without the type. Large ones as the hexadecimal digits of their bytes.
 std::string dense(const tensor::Literal& literal);
 std::string array_of(const std::vector<int64_t>& numbers);  // "array<i64: 1, 2>"
 std::string brackets(const std::vector<int64_t>& numbers);  // "[1, 2]"

@@ -33,7 +33,7 @@ int64_t number_of(Type type) {
   import::fail("{} is no type of ONNX", tensor::type_name(type));
 }
 
-// TensorProto; what is narrower than a byte is packed, lowest bits first.
+// TensorProto; elements narrower than a byte are packed, lowest bits first.
 void put_tensor(ProtoWriter& out, const Literal& value, const std::string& name) {
   if (value.shape().rank() > 0) out.put_packed(1, value.shape().extents());
   out.put_number(2, number_of(value.type()));
@@ -104,7 +104,7 @@ void put_opsets(ProtoWriter& out, int field) {
   });
 }
 
-// "get-dimension-size" as the type of a node: "GetDimensionSize".
+// "get-dimension-size" as a node's type: "GetDimensionSize".
 std::string type_of(Opcode opcode) {
   std::string out;
   bool capital = true;
@@ -124,7 +124,7 @@ using Names = std::vector<std::string>;
 // The nodes of one computation, as fields of a graph (node: 1) or of a function (node: 7).
 class Body : public OnnxNodes {
  public:
-  // `called`: names of functions, made where they are missing.
+  // `called`: names of functions, added if missing.
   Body(bool is_graph, std::unordered_map<const Computation*, std::string>* functions,
        std::vector<const Computation*>* called, int64_t* others)
       : is_graph_(is_graph), functions_(functions), called_(called), others_(others) {}
@@ -134,7 +134,7 @@ class Body : public OnnxNodes {
     taken_.emplace(made, true);
     return made;
   }
-  // Of a graph an initializer; a function has nodes only.
+  // In a graph an initializer; a function has nodes only.
   std::string constant(const Literal& value) override { return constant(value, fresh("constant")); }
   void add(OnnxNode node) override {
     const std::string name = node.outputs.empty() ? std::string(instr_->name()) : node.outputs[0];
@@ -211,7 +211,7 @@ class Body : public OnnxNodes {
     return results;
   }
 
-  // Types of the values inside a graph, which viewers show.
+  // Types of the values inside a graph, for viewers.
   void value_infos(const Instr& instr, const Names& results) {
     const std::vector<Shape> leaves = hlo::leaves_of(instr.shape());
     for (size_t i = 0; i < leaves.size(); ++i)
@@ -281,7 +281,7 @@ class Writer {
   void function(ProtoWriter& out, const Computation& computation) {
     Body body(false, &functions_, &called_, &others_);
     body.write(computation);
-    // Each output by a name of its own.
+    // Each output gets a name of its own.
     Names outputs;
     for (const std::string& value : body.values_of(computation.root())) {
       outputs.push_back(body.fresh("result"));

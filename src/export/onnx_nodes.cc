@@ -14,7 +14,7 @@ using tensor::Literal;
 using tensor::Shape;
 using tensor::Type;
 
-// Types of ONNX's arithmetic.
+// Types that ONNX's arithmetic supports.
 bool is_number(Type type) {
   return type == Type::f16 || type == Type::bf16 || type == Type::f32 || type == Type::f64 ||
          type == Type::s32 || type == Type::s64;
@@ -24,7 +24,7 @@ struct Row {
   Opcode opcode;
   std::string_view op_type;
 };
-// One node, the same for all numbers (functions: of floats).
+// Operators with a node of the same meaning for all numbers (functions: for floats).
 constexpr Row kNumbers[] = {
     {Opcode::abs, "Abs"},    {Opcode::negate, "Neg"},   {Opcode::sign, "Sign"},
     {Opcode::add, "Add"},    {Opcode::subtract, "Sub"}, {Opcode::multiply, "Mul"},
@@ -118,7 +118,7 @@ bool OnnxNodes::elementwise(const Instr& instr, const std::vector<std::string>& 
         return false;
       std::vector<std::string> from = operands;
       const Type of = instr.operand(0)->shape().type();
-      // HLO saturates; Cast does what the machine does.
+      // HLO saturates; the result of Cast depends on the machine.
       if (is_number(of) && tensor::is_float(of) && tensor::is_integer(type) &&
           tensor::type_bits(type) <= 16 && of != Type::f16) {
         const int bits = tensor::type_bits(type) - (tensor::is_signed_integer(type) ? 1 : 0);
@@ -131,7 +131,7 @@ bool OnnxNodes::elementwise(const Instr& instr, const std::vector<std::string>& 
       return add(std::move(node)), true;
     }
     case Opcode::select:
-      // A scalar choice is spread, in both.
+      // A scalar predicate is broadcast, in both.
       return step("Where", operands, result), true;
     case Opcode::clamp:
       if (!is_number(type)) return false;
@@ -253,11 +253,11 @@ bool OnnxNodes::reduction(const Instr& instr, const std::vector<std::string>& op
        {{"keepdims", 0}, {"noop_with_empty_axes", 1}},
        {},
        {}});
-  // The initial value takes part: it may be any.
+  // The initial value is combined explicitly: it may be any value.
   return step(find(kNumbers, *opcode), {reduced, operands[1]}, result), true;
 }
 
-// Rows of one axis, by indices that HLO clamps.
+// Rows along one axis, by indices that HLO clamps.
 bool OnnxNodes::gather(const Instr& instr, const std::vector<std::string>& operands,
                        const std::string& result) {
   if (!instr.is(Opcode::gather)) return false;
@@ -267,7 +267,7 @@ bool OnnxNodes::gather(const Instr& instr, const std::vector<std::string>& opera
       !a.operand_batching_dims.empty() || (at.type() != Type::s32 && at.type() != Type::s64))
     return false;
   const int64_t axis = a.start_index_map[0], extent = from.dim(axis);
-  // The vector of indices is the last dimension, of one; or there is none.
+  // The index vector is the last dimension, of extent 1; or there is none.
   const bool has_vector = a.index_vector_dim < at.rank();
   if (has_vector && (a.index_vector_dim != at.rank() - 1 || at.dim(-1) != 1)) return false;
   const int64_t places = at.rank() - (has_vector ? 1 : 0);
@@ -292,7 +292,7 @@ bool OnnxNodes::gather(const Instr& instr, const std::vector<std::string>& opera
   return true;
 }
 
-// The largest of windows over all dimensions but the first two.
+// A maximum over windows, in all dimensions but the first two.
 bool OnnxNodes::pool(const Instr& instr, const std::vector<std::string>& operands,
                      const std::string& result) {
   if (!instr.is(Opcode::reduce_window) || operands.size() != 2) return false;
@@ -326,7 +326,7 @@ bool OnnxNodes::pool(const Instr& instr, const std::vector<std::string>& operand
   return true;
 }
 
-// As an equation of letters: batches, then what is left of each side.
+// As an Einsum equation: batch letters, then the free ones of each side.
 bool OnnxNodes::product(const Instr& instr, const std::vector<std::string>& operands,
                         const std::string& result) {
   if (!instr.is(Opcode::dot) || operands.size() != 2) return false;
@@ -350,7 +350,7 @@ bool OnnxNodes::product(const Instr& instr, const std::vector<std::string>& oper
     for (char& c : *side)
       if (c == ' ') out += (c = letter++);
   const std::string equation = left + "," + right + "->" + out;
-  // The common one has a node of its own.
+  // The common case has a node of its own.
   const size_t batches = attrs.lhs_batch_dims.size();
   const bool is_matrix = lhs.rank() == rhs.rank() &&
                          lhs.rank() == static_cast<int64_t>(batches) + 2 &&

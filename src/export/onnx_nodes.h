@@ -10,7 +10,7 @@
 
 namespace heddle::exports {
 
-// A node to be written; names are values'.
+// A node to be written; names are those of values.
 struct OnnxNode {
   std::string op_type, domain;  // empty: ai.onnx
   std::vector<std::string> inputs, outputs;
@@ -19,17 +19,18 @@ struct OnnxNode {
   std::vector<std::pair<std::string, std::string>> strings;
 };
 
-// Makes the nodes of an instruction; what they need besides, values and constants, has names too.
+// Makes the nodes of an instruction; intermediate values and constants get names too.
 class OnnxNodes {
  public:
   virtual ~OnnxNodes() = default;
   virtual std::string fresh(std::string_view name) = 0;  // of a value
   virtual std::string constant(const tensor::Literal& value) = 0;
   virtual void add(OnnxNode node) = 0;
-  // Number of a type in TensorProto; throws where there is none.
+  // Number of a type in TensorProto; throws if there is none.
   virtual int64_t type_number(tensor::Type type) const = 0;
 
-  // Whether ai.onnx has an equal; then its nodes are added, and `result` is the last one's output.
+  // Whether ai.onnx has an equivalent; then its nodes are added, and `result` is the last one's
+  // output.
   bool plain(const hlo::Instr& instr, const std::vector<std::string>& operands,
              const std::string& result);
 

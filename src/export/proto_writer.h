@@ -1,6 +1,6 @@
-// ProtoWriter: messages of protocol buffers, and the Io (import/hlo_proto_fields.h) that writes
-// HLO protos. Fields are written in the order of the calls, with their default values left out. One
-// thread; the string must outlive it.
+// ProtoWriter: messages of protocol buffers, and the Io (import/hlo_proto_fields.h) that writes HLO
+// protos. Fields are written in call order; fields with their default value are left out. Not
+// thread-safe; the string must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace heddle::exports {
 class ProtoWriter {
  public:
   static constexpr bool kReads = false;
-  // `lost` gets what has no field; may be null.
+  // `lost` gets the names of parts without a field; may be null.
   explicit ProtoWriter(std::string* out, std::set<std::string>* lost = nullptr)
       : out_(out), lost_(lost) {}
 
@@ -33,7 +33,7 @@ class ProtoWriter {
     varint(value.size());
     out_->append(value);
   }
-  void put_raw(std::string_view fields) { out_->append(fields); }  // written already
+  void put_raw(std::string_view fields) { out_->append(fields); }  // already encoded
   template <typename Function>
   void put_message(int field, Function write) {
     std::string inner;
@@ -41,7 +41,7 @@ class ProtoWriter {
     write(writer);
     put_bytes(field, inner);
   }
-  // Numbers in one piece, a varint each.
+  // Packed numbers, a varint each.
   template <typename List>
   void put_packed(int field, const List& values) {
     std::string packed;

@@ -19,18 +19,18 @@ using hlo::Instr;
 using hlo::Opcode;
 using tensor::Shape;
 
-// Regions are written once for each use: a bound for modules that nest them.
+// Regions are written again for each use; a bound for modules that nest them.
 constexpr int64_t kMostOperations = 10'000'000;
 constexpr int kDeepestRegion = 100;
 
 using Names = std::vector<std::string>;  // of the arrays of a value, with %
 
-// What an instruction without attributes and regions of its own becomes; none: not that simple.
+// Form of an instruction without attributes and regions; none: no simple form.
 enum class Form {
   refused,
   stablehlo,  // the operation of the same name
   chlo,
-  same_value,  // of its first operand
+  same_value,  // its first operand
 };
 
 Form form_of(Opcode opcode) {
@@ -76,7 +76,7 @@ Form form_of(Opcode opcode) {
   return hlo::has_trait(opcode, hlo::collective) && !alone ? Form::refused : Form::stablehlo;
 }
 
-// Where the name is not HLO's with `_`.
+// Names that are not HLO's with `_`.
 std::string operation_of(Opcode opcode) {
   if (opcode == Opcode::broadcast) return "stablehlo.broadcast_in_dim";
   if (opcode == Opcode::dot) return "stablehlo.dot_general";
@@ -104,7 +104,7 @@ class Writer {
 
   std::string write() {
     function(*module_.entry(), "main");
-    // Functions that the ones written call.
+    // Functions called by those already written.
     for (size_t i = 0; i < called_.size(); ++i) function(*called_[i], functions_.at(called_[i]));
     return fmt::format("module @{} {{\n{}}}\n", hlo::legal_name(module_.name()), out_);
   }
@@ -162,7 +162,7 @@ class Writer {
     line(1, "}");
   }
 
-  // All instructions; parameters have their names already.
+  // Writes all instructions; parameters have their names already.
   void body(const Computation& computation, Values& values, int depth) {
     if (depth > kDeepestRegion) throw Refusal{"regions nested too deeply"};
     for (const Instr* instr : computation.instrs()) {
@@ -234,7 +234,7 @@ class Writer {
                      stablehlo_attrs(instr), depth);
   }
 
-  // A computation in place: its parameters are arguments, or values from outside.
+  // A computation written inline: its parameters are block arguments, or values from outside.
   struct Region {
     const Computation* computation;
     std::vector<Names> outside;  // by parameter; none: arguments
@@ -308,7 +308,7 @@ class Writer {
     return {made};
   }
 
-  // A product of different types, which StableHLO has none of: both as the result's.
+  // StableHLO has no product of different types: converts both operands to the result's type.
   Names of_one_type(const Instr& instr, const Values& values, int depth) {
     Names operands;
     std::vector<std::string> types;
@@ -321,14 +321,14 @@ class Writer {
                               values.at(operand)[0], value_type(operand->shape()), types.back()));
     }
     const std::string made = fresh(instr.name());
-    line(depth, fmt::format("{} = \"{}\"({}) {{{}}} : ({}) -> {}", made,
-                            operation_of(instr.opcode()), fmt::join(operands, ", "),
-                            stablehlo_attrs(instr), fmt::join(types, ", "),
-                            value_type(instr.shape())));
+    line(depth,
+         fmt::format("{} = \"{}\"({}) {{{}}} : ({}) -> {}", made, operation_of(instr.opcode()),
+                     fmt::join(operands, ", "), stablehlo_attrs(instr), fmt::join(types, ", "),
+                     value_type(instr.shape())));
     return {made};
   }
 
-  // The bytes seen as another array. Where nothing is said of layouts that is a reshape.
+  // Reinterprets the bytes as another array; with default layouts that is a reshape.
   Names bitcast(const Instr& instr, const Values& values, int depth) {
     const Shape &from = instr.operand(0)->shape(), &to = instr.shape();
     if (!from.layout_or_default().is_row_major() || !to.layout_or_default().is_row_major())
@@ -336,7 +336,7 @@ class Writer {
     Names value = joined(instr, values);
     Shape seen = from;
     if (from.type() != to.type()) {
-      // Wider or narrower elements: a dimension comes or goes; else the shape stays.
+      // For wider or narrower elements a dimension is removed or added; else the shape stays.
       const int from_bits = tensor::type_bits(from.type()), to_bits = tensor::type_bits(to.type());
       std::vector<int64_t> extents = from.extents();
       if (from_bits > to_bits) extents.push_back(from_bits / to_bits);

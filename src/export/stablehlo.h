@@ -1,10 +1,11 @@
 // hlo::Module as StableHLO text, which JAX, MLIR and import/stablehlo.h read: operations in the
-// generic form, of the dialects stablehlo, chlo (where StableHLO has none: erf, asin, …) and func.
+// generic form, of the dialects stablehlo, chlo (for those that StableHLO lacks: erf, asin, …) and
+// func.
 //
-// Tuples are taken apart: a parameter or result that is one is several. Called computations and
+// Tuples are flattened: a tuple parameter or result becomes several. Called computations and
 // fusions become private functions, those of reductions and the like regions. Layouts are left out:
-// they mean nothing for values. Errors (user): operators without an equal, by name; sizes that are
-// not numbers.
+// they mean nothing for values. Errors (user): operators without an equivalent, by name; sizes that
+// are not numbers.
 #pragma once
 
 #include <string>

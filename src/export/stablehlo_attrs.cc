@@ -15,7 +15,7 @@ using hlo::Ints;
 using hlo::Opcode;
 using tensor::Type;
 
-// One function for each struct of hlo/attrs.h; those without attributes of their own write nothing.
+// One function for each struct of hlo/attrs.h; those without attributes write nothing.
 struct Writer {
   const Instr& instr;
   std::string out;

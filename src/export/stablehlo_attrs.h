@@ -7,7 +7,7 @@
 
 namespace heddle::exports {
 
-// "name = value, name = value" of the operation that an instruction becomes (stablehlo.h); empty:
+// "name = value, name = value" for the operation that an instruction becomes (stablehlo.h); empty:
 // none. Called computations are regions, not attributes.
 std::string stablehlo_attrs(const hlo::Instr& instr);
 

@@ -1,4 +1,4 @@
-// StableHLO text of HLO modules is read back as what it says.
+// StableHLO text of HLO modules is read back with the same meaning.
 #include "export/stablehlo.h"
 
 #include <gmock/gmock.h>

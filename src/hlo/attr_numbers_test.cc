@@ -21,7 +21,7 @@ constexpr std::string_view kNumbers[] = {"-1",         "0",
                                          "4294967296", "9223372036854775807",
                                          "-2",         "-9223372036854775808"};
 
-// Attributes that are kept as written: no part of the program counts with them.
+// Attributes kept as text: no part of the program computes with them.
 bool is_text_only(const Instr& instr) {
   switch (instr.opcode()) {
     case Opcode::infeed:
@@ -180,7 +180,7 @@ TEST(AttrNumbers, RanksHaveALimit) {
   const auto refused = parse_shape(ones(65));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("more than 64 dimensions"), std::string::npos);
-  // Made by an operator: a product of two arrays has the dimensions of both.
+  // Inferred for an operator: a product of two arrays has the dimensions of both.
   const auto outer = [&](int rank) {
     return "HloModule m\nENTRY e {\n  x = " + ones(rank) + " parameter(0)\n  ROOT y = dot(x, x)\n}";
   };

@@ -106,7 +106,8 @@ Status set_window_field(Lexer& lexer, std::string_view field, Window& window) {
   });
 }
 
-// One part of dim_labels: two letters and the digits 0..n-1, each once; `?` is an unused place.
+// One part of dim_labels: two letters and the digits 0..n-1, each exactly once; `?` is an unused
+// position.
 std::string read_labels(std::string_view part, char first, char second, int64_t& first_place,
                         int64_t& second_place, Ints& spatial) {
   first_place = second_place = -1;

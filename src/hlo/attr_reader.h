@@ -1,5 +1,5 @@
 // The attributes of one instruction as text: a list of keys and raw values, and the reader that
-// turns them into the struct of an opcode. Inside of the parser.
+// converts them to the attribute struct of an opcode. Internal to the parser.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace heddle::hlo {
 
-// One `key=value`. Called computations are parsed as they come, the rest is kept as text.
+// One `key=value`. Called computations are parsed on the spot; other values are kept as text.
 struct AttrEntry {
   std::string_view key, raw;
   size_t offset = 0;  // of the key
@@ -36,7 +36,7 @@ bool is_callee_key(std::string_view key);
 // FileNames, FunctionNames, FileLocations, StackFrames: kept in Module::header, not as attributes.
 bool is_source_table(std::string_view key);
 
-// Reads values by key and marks them used. The first error sticks; after it everything reads as
+// Reads values by key and marks them used. The first error is kept; after it every key reads as
 // absent. Functions return whether the key was there.
 class AttrReader {
  public:
@@ -58,9 +58,9 @@ class AttrReader {
   bool pairs(std::string_view key, std::vector<std::pair<int64_t, int64_t>>& out);
   bool aliasing(std::string_view key, std::vector<OutputOperandAlias>& out);
   bool called(std::string_view key, std::vector<Computation*>& out);  // appends
-  // "key=value, key=value" of those of `keys` that are there, in the order of the text.
+  // "key=value, key=value" of the present keys among `keys`, in the order of the text.
   std::string rest(std::initializer_list<std::string_view> keys);
-  // One of `names`, by its place; -1 with an error otherwise.
+  // The index in `names` of the value; -1 with an error if it is not among them.
   int choice(std::string_view key, std::initializer_list<std::string_view> names);
 
   // For keys that the opcode must have: require(r.ints("dimensions", d), "dimensions").
@@ -81,8 +81,8 @@ class AttrReader {
   Status status_;
 };
 
-// The attribute struct of `opcode`, and its called computations in the order that Instr::called()
-// has. Errors: missing, malformed and unknown keys.
+// The attribute struct of `opcode`, and its called computations in the order of Instr::called().
+// Errors: missing, malformed and unknown keys.
 Result<Attrs> read_attrs(Opcode opcode, AttrReader& reader, const std::vector<Instr*>& operands);
 Result<std::vector<Computation*>> read_called(Opcode opcode, AttrReader& reader);
 

@@ -28,7 +28,7 @@ struct ConstantAttrs {
   bool operator==(const ConstantAttrs&) const = default;
 };
 // broadcast: output dimension of each operand dimension; transpose: operand dimension of each
-// output dimension; reduce, reverse: which; concatenate: one; map: all.
+// output dimension; reduce, reverse: the affected dimensions; concatenate: one; map: all.
 struct DimensionsAttrs {
   Ints dimensions;
   bool operator==(const DimensionsAttrs&) const = default;
@@ -89,7 +89,7 @@ struct WindowAttrs {  // reduce-window, select-and-scatter
   Window window;
   bool operator==(const WindowAttrs&) const = default;
 };
-// Which dimension of input, kernel and output is what ("b01f_01io->b01f").
+// The role of each dimension of input, kernel and output ("b01f_01io->b01f").
 struct ConvolutionDims {
   int64_t input_batch = 0, input_feature = 0, kernel_input_feature = 0, kernel_output_feature = 0,
           output_batch = 0, output_feature = 0;
@@ -199,7 +199,7 @@ struct ChannelAttrs {  // send, recv and their ends
 };
 struct AsyncAttrs {
   std::string async_execution_thread;
-  // Sugar: `all-reduce-scatter-start` written for async-start of an operator; empty: generic form.
+  // Kept as written: output_to_operand_aliasing, async_group_id.
   std::string rest;
   bool operator==(const AsyncAttrs&) const = default;
 };

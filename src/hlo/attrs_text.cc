@@ -1,4 +1,4 @@
-// Attributes as HLO text writes them; what has its default value is left out.
+// Prints attributes as HLO text; attributes with their default value are left out.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -252,7 +252,7 @@ class Writer {
   void operator()(const TextAttrs& a) { put_raw(a.text); }
 
  private:
-  // "b01f"; places that are nobody's are `?`.
+  // "b01f"; positions without a role are `?`.
   static std::string labels(char first, int64_t first_place, char second, int64_t second_place,
                             const Ints& spatial, int64_t rank) {
     int64_t size = std::max({rank, first_place + 1, second_place + 1});

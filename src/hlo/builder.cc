@@ -87,7 +87,7 @@ Instr* Builder::clamp(Instr* low, Instr* x, Instr* high) {
 
 Instr* Builder::convert(Instr* x, Type type) {
   if (!status_) return poison();
-  if (!x->shape().is_array()) return make(Opcode::convert, {x});  // says what is wrong
+  if (!x->shape().is_array()) return make(Opcode::convert, {x});  // reports the error
   if (x->shape().type() == type) return x;
   const Shape shape(type, x->shape().dims());
   return make(Opcode::convert, {x}, NoAttrs{}, {}, &shape);
@@ -230,7 +230,7 @@ bool is_scalar_function(const Computation& c, Opcode opcode, Type type) {
 Computation* Builder::scalar_computation(Opcode opcode, Type type) {
   const std::string stem =
       fmt::format("scalar_{}_{}", opcode_text(opcode), tensor::type_name(type));
-  // Someone else may have taken the name for something else.
+  // The name may already belong to a different computation.
   std::string name = stem;
   for (int i = 1; const Computation* found = module()->find(name); ++i) {
     if (is_scalar_function(*found, opcode, type)) return module()->find(name);

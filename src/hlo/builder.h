@@ -2,7 +2,7 @@
 //
 // Errors are deferred: the first failed inference is kept in status(), and from then on every call
 // returns a poison constant (a scalar broadcast to f32[1,1,1,1,1,1,1,1]). Code that builds from
-// user input asks status() before it trusts a result; a pass, for which failure is a bug, calls
+// user input must check status() before it uses a result; a pass, for which failure is a bug, calls
 // check().
 #pragma once
 
@@ -23,10 +23,10 @@ class Builder {
   Module* module() const { return computation_->module(); }
   const Status& status() const { return status_; }
   void check() const;  // aborts with the message: for passes
-  // Prefix for the names of what is built next ("" for opcode names).
+  // Prefix for the names of the instructions built next ("" for opcode names).
   void set_name(std::string_view name) { name_ = name; }
 
-  // Anything: shape by infer_shape; `declared` for those that need one.
+  // Any opcode: shape by infer_shape; `declared` for opcodes whose shape must be declared.
   Instr* make(Opcode opcode, std::vector<Instr*> operands, Attrs attrs = NoAttrs{},
               std::vector<Computation*> called = {}, const Shape* declared = nullptr);
 
@@ -42,27 +42,28 @@ class Builder {
   Instr* compare_broadcast(Direction direction, Instr* a, Instr* b);
   Instr* select(Instr* predicate, Instr* on_true, Instr* on_false);
   Instr* clamp(Instr* low, Instr* x, Instr* high);
-  Instr* convert(Instr* x, Type type);  // x itself where the type is equal
+  Instr* convert(Instr* x, Type type);  // x unchanged if the type is equal
   Instr* bitcast_convert(Instr* x, const Shape& shape);
 
   Instr* broadcast(Instr* x, const std::vector<int64_t>& extents, const Ints& dimensions);
   Instr* broadcast_to(Instr* x, const std::vector<int64_t>& extents);  // numpy rule
   Instr* reshape(Instr* x, const std::vector<int64_t>& extents);
   Instr* transpose(Instr* x, const Ints& permutation);
-  // Empty strides are ones, an empty interior is zeros.
+  // Empty strides mean ones, an empty interior means zeros.
   Instr* slice(Instr* x, const Ints& starts, const Ints& limits, const Ints& strides);
   Instr* pad(Instr* x, Instr* value, const Ints& low, const Ints& high, const Ints& interior);
   Instr* concatenate(const std::vector<Instr*>& parts, int64_t dimension);
   Instr* reverse(Instr* x, const Ints& dimensions);
   Instr* iota(const Shape& shape, int64_t dimension);
   Instr* gather(Instr* x, Instr* indices, GatherAttrs attrs);
-  // x[indices, …] along `axis`, as ONNX Gather and numpy take: indices of any rank; values in
-  // range (negative ones must have been wrapped by the caller).
+  // x[indices, …] along `axis`, as in ONNX Gather and numpy take: indices of any rank; values must
+  // be in range (the caller has wrapped negative ones).
   Instr* take(Instr* x, Instr* indices, int64_t axis);
   Instr* dynamic_slice(Instr* x, const std::vector<Instr*>& starts, const Ints& sizes);
   Instr* dynamic_update_slice(Instr* x, Instr* update, const std::vector<Instr*>& starts);
 
-  // reduce with a binary opcode (add, multiply, maximum, minimum, and, or) and its neutral start.
+  // reduce with a binary opcode (add, multiply, maximum, minimum, and, or), starting from its
+  // neutral value.
   Instr* reduce(Opcode opcode, Instr* x, const Ints& dimensions);
   Instr* reduce(const std::vector<Instr*>& operands, const std::vector<Instr*>& inits,
                 const Ints& dimensions, Computation* to_apply);
@@ -87,7 +88,7 @@ class Builder {
  private:
   Instr* poison();
   Instr* fail(Error error);
-  // Repeats x, whose dimensions have the numpy relation to the last of `dims`.
+  // Broadcasts x to `dims`; x is right-aligned with them, as in numpy.
   Instr* stretch(Instr* x, const std::vector<tensor::Dim>& dims);
   Instr* add_broadcast(Instr* x, std::vector<tensor::Dim> dims, const Ints& dimensions);
   Instr* add_reshape(Instr* x, std::vector<tensor::Dim> dims);

@@ -1,4 +1,4 @@
-// Builder: broadcasting in the ways of HLO and of numpy, and what rests on it.
+// Builder: broadcasting by the rules of HLO and of numpy, and the functions that build on it.
 #include <algorithm>
 
 #include "hlo/builder.h"
@@ -8,8 +8,8 @@
 namespace heddle::hlo {
 namespace {
 
-// Dimensions of a and b after numpy broadcasting, leaving out the last `skip` of each; empty and
-// `bad` set where they do not fit.
+// Dimensions of a and b after numpy broadcasting, leaving out the last `skip` of each; empty with
+// `bad` set if they are incompatible.
 std::vector<Dim> broadcast_dims(const Shape& a, const Shape& b, int64_t skip, bool& bad) {
   const int64_t ra = a.rank() - skip, rb = b.rank() - skip, rank = std::max(ra, rb);
   std::vector<Dim> dims;
@@ -44,7 +44,7 @@ Instr* Builder::broadcast(Instr* x, const std::vector<int64_t>& extents, const I
   if (!status_) return poison();
   if (!x->shape().is_array()) return make(Opcode::broadcast, {x});
   std::vector<Dim> dims(extents.begin(), extents.end());
-  // A dynamic dimension stays one where it goes.
+  // A dynamic dimension remains dynamic in the result.
   for (size_t i = 0; i < dimensions.size() && i < x->shape().dims().size(); ++i) {
     const Dim& from = x->shape().dims()[i];
     const int64_t to = dimensions[i];
@@ -84,7 +84,8 @@ Instr* Builder::stretch(Instr* x, const std::vector<Dim>& dims) {
     dimensions.push_back(at);
   }
   if (same) return x;
-  // HLO repeats whole dimensions only: those of extent 1 that stretch are taken out first.
+  // HLO broadcasts whole dimensions only, so a reshape first removes stretched dimensions of extent
+  // 1.
   if (kept.size() != own.size()) x = add_reshape(x, std::move(kept));
   return add_broadcast(x, dims, dimensions);
 }
@@ -94,7 +95,7 @@ Instr* Builder::reshape(Instr* x, const std::vector<int64_t>& extents) {
   const Shape& from = x->shape();
   if (!from.is_array()) return make(Opcode::reshape, {x});
   std::vector<Dim> dims(extents.begin(), extents.end());
-  // Dimensions before the first changed one and behind the last pass through with their symbols.
+  // Dimensions before the first and after the last changed one pass through with their symbols.
   const size_t common = std::min(dims.size(), from.dims().size());
   size_t front = 0, back = 0;
   for (; front < common && dims[front].size == from.dims()[front].size; ++front)
@@ -105,7 +106,7 @@ Instr* Builder::reshape(Instr* x, const std::vector<int64_t>& extents) {
     if (to.size != dim.size) break;
     to = dim;
   }
-  // Between them what was dynamic makes the outermost result dynamic.
+  // If any dimension between them was dynamic, the outermost one there becomes dynamic.
   const bool dynamic = std::any_of(from.dims().begin() + front, from.dims().end() - back,
                                    [](const Dim& d) { return d.dynamic; });
   for (size_t i = front; dynamic && i < dims.size() - back; ++i) {

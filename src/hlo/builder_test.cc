@@ -144,7 +144,7 @@ TEST_F(BuilderTest, Reductions) {
 }
 
 TEST_F(BuilderTest, ScalarComputationLeavesOthersAlone) {
-  // Someone took the name for something else.
+  // The name is already used by a different computation.
   Computation* taken = module.add_computation("scalar_add_f32");
   Builder t(taken);
   taken->set_root(t.parameter(0, Shape::scalar(Type::f32)));
@@ -207,7 +207,7 @@ TEST_F(BuilderTest, TheFirstErrorStays) {
   EXPECT_EQ(text(bad), "f32[1,1,1,1,1,1,1,1]");
   const std::string first = "add: dims 3 and 4 differ (operand 1 axis 1)";
   EXPECT_EQ(error(), first);
-  // Whatever follows is poison, and does not crash.
+  // All later results are poison, without a crash.
   EXPECT_EQ(b.matmul(bad, x), bad);
   EXPECT_EQ(b.transpose(x, {5}), bad);
   EXPECT_EQ(b.reduce(Opcode::add, x, {9}), bad);

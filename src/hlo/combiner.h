@@ -1,4 +1,4 @@
-// What the computation of a reduce or a scatter does, where it is one operator.
+// The single operator that the computation of a reduce or a scatter applies, if it is one.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace heddle::hlo {
 
-// Of the binary operators on numbers and bits: f(a, b) = f(b, a), but for a NaN's bits.
+// For binary operators on numbers and bits: f(a, b) = f(b, a), except for the bits of a NaN.
 bool is_commutative(Opcode opcode);
 
 // The opcode of {opcode(p0, p1)} or {opcode(p1, p0)} with a commutative opcode.

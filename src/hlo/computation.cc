@@ -23,7 +23,7 @@ bool contains(const std::vector<Instr*>& list, const Instr* value) {
 }  // namespace
 
 bool Instr::has_user(const Instr* user) const {
-  // The newest user is the likeliest to be asked for.
+  // Callers most often ask about the newest user.
   if (!users_.empty() && users_.back() == user) return true;
   if (user_places_) return user_places_->contains(user);
   return contains(users_, user);
@@ -47,7 +47,7 @@ void Instr::remove_user(Instr* user) {
   }
   auto found = user_places_->find(user);
   if (found == user_places_->end()) return;
-  // The last one takes the free place: the order of users is not promised, only deterministic.
+  // The last user fills the gap: the order of users is only promised to be deterministic.
   const size_t place = found->second;
   user_places_->erase(found);
   if (place + 1 != users_.size()) {
@@ -77,8 +77,8 @@ Instr* Computation::store(std::unique_ptr<Instr> instr) {
   return result;
 }
 
-// parameters_ is sorted by number, so that it is indexed by number once all are there; a file may
-// give them in any order.
+// parameters_ is sorted by number, so that it can be indexed by number once complete; a file may
+// list them in any order.
 void Computation::insert_parameter(Instr* instr) {
   auto at = std::upper_bound(
       parameters_.begin(), parameters_.end(), instr,
@@ -173,7 +173,7 @@ void Computation::add_control_edge(Instr* before, Instr* after) {
   mark_unsorted_if(before->place_ >= after->place_);
 }
 
-// Orders that went through `from` go through `to`, as far as they can.
+// Moves the control edges of `from` to `to`, except those that would make a cycle.
 void Computation::replace_control_edges(Instr* from, Instr* to) {
   auto reaches = [](Instr* start, const Instr* goal) {  // by operands and control edges, backwards
     std::vector<Instr*> stack{start};
@@ -269,7 +269,7 @@ void Computation::copy_instrs(
       copy->control_predecessors_.push_back(copies.at(before));
     for (const Instr* after : original->control_successors_)
       copy->control_successors_.push_back(copies.at(after));
-    // The same order of users: a pass must do the same to a clone.
+    // Keep the order of users: a pass must behave identically on a clone.
     for (size_t i = 0; i < original->users_.size(); ++i) {
       copy->users_[i] = copies.at(original->users_[i]);
       if (copy->user_places_) (*copy->user_places_)[copy->users_[i]] = i;

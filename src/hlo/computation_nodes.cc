@@ -1,4 +1,5 @@
-// Names of nodes in a rewriting: what is put in the place of something takes its names.
+// Names of nodes under rewriting: a replacement takes over the names of the instruction it
+// replaces.
 #include <unordered_set>
 
 #include "hlo/module.h"
@@ -6,13 +7,13 @@
 namespace heddle::hlo {
 namespace {
 
-// What no command computes: its names are those of who reads it.
+// Not computed by any command: its names go to its readers.
 bool is_given(const Instr* instr) {
   return instr->is(Opcode::parameter) || instr->is(Opcode::constant);
 }
 
-// Nor what repeats a constant: equal ones are merged, and each kernel that reads one would carry
-// the names of all layers.
+// Nor do broadcast constants carry names: identical ones are merged, and each kernel that reads one
+// would carry the names of all layers.
 bool is_shared(const Instr* instr) {
   return is_given(instr) ||
          (instr->is(Opcode::broadcast) && instr->operand(0)->is(Opcode::constant));
@@ -20,8 +21,8 @@ bool is_shared(const Instr* instr) {
 
 }  // namespace
 
-// Its names and those of the instructions that only it used, where nobody uses it any more. Empty
-// at little cost where nothing has names.
+// The names of `from` and of the instructions used by it alone, if it has no users left. Cheap, and
+// empty, if there are no names.
 NodeNames Computation::nodes_of_dying(const Instr* from) const {
   NodeNames names;
   std::unordered_set<const Instr*> dying;
@@ -43,7 +44,8 @@ NodeNames Computation::nodes_of_dying(const Instr* from) const {
   return names;
 }
 
-// `made` and what it reads, as far as it is newer than what it was made for and without names.
+// Names `made` and its operands, recursively, if newer than the replaced instruction and still
+// unnamed.
 void Computation::name_new(Instr* made, const NodeNames& names, int64_t newer_than) {
   if (names.empty()) return;
   std::vector<Instr*> stack{made};

@@ -1,4 +1,4 @@
-// Computation: the order of its instructions, and removal of what is dead.
+// Computation: the order of its instructions, and removal of dead ones.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -45,7 +45,7 @@ bool has_effect(const Instr& instr) {
                      [](const Computation* c) { return computation_has_effect(*c); });
 }
 
-// Readers may arrive from several threads; the first one settles for all.
+// Readers may arrive on several threads; the first one does the work for all.
 void Computation::settle() const {
   std::lock_guard lock(settle_mutex_);
   if (!unsettled_.load(std::memory_order_relaxed)) return;
@@ -60,8 +60,8 @@ void Computation::compact_order() const {
   for (size_t i = 0; i < order_.size(); ++i) order_[i]->place_ = i;
 }
 
-// Depth first over operands and control predecessors in the present order: what stands right stays
-// where it is, what stands too late moves to just before its first user.
+// Depth-first over operands and control predecessors in the present order: an instruction that is
+// placed correctly stays, one that comes too late moves to just before its first user.
 bool Computation::sort_order() const {
   enum : uint8_t { kNew, kOpen, kDone };
   std::vector<uint8_t> state(order_.size(), kNew);
@@ -90,7 +90,7 @@ bool Computation::sort_order() const {
       Instr* next = frame.next < operands.size() ? operands[frame.next]
                                                  : before[frame.next - operands.size()];
       ++frame.next;
-      if (next->parent_ != this) continue;  // broken elsewhere: the verifier's to tell
+      if (next->parent_ != this) continue;  // another computation's: the verifier reports it
       if (state[next->place_] == kOpen) acyclic = false;
       if (state[next->place_] != kNew) continue;
       state[next->place_] = kOpen;
@@ -127,7 +127,7 @@ void Computation::reorder(std::vector<Instr*> order) {
 int64_t Computation::remove_dead() {
   const std::vector<Instr*> all = instrs();
   std::vector<bool> live(all.size());
-  // Backwards, users before operands; control successors stand later too.
+  // Backwards, users before operands; control successors also come later.
   for (size_t i = all.size(); i-- > 0;) {
     const Instr* instr = all[i];
     if (!live[i]) live[i] = instr == root_ || instr->is(Opcode::parameter) || has_effect(*instr);
@@ -136,7 +136,7 @@ int64_t Computation::remove_dead() {
       for (const Instr* before : *list) live[before->place_] = true;
   }
   int64_t removed = 0;
-  // Users first again, so that each is free of users when its turn comes.
+  // Users first again, so that each instruction has no users left when it is removed.
   for (size_t i = all.size(); i-- > 0;) {
     if (live[i]) continue;
     unlink_operands(all[i]);

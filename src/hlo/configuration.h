@@ -1,5 +1,5 @@
-// What the function behind a custom call is told beside its operands. Calls of equal attributes
-// mean the same only where this is equal, too.
+// Configuration text that a custom call passes to its function besides the operands. Calls with
+// equal attributes are equivalent only if this is also equal.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace heddle::hlo {
 
 inline constexpr std::string_view kConfiguration = "backend_config";
 
-// As written; empty: there is none, or it is another instruction.
+// As written; empty if there is none or the instruction is not a custom call.
 inline std::string_view configuration(const Instr& instr) {
   if (!instr.is(Opcode::custom_call)) return {};
   for (const auto& [key, value] : instr.annotations())

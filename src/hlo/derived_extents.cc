@@ -1,4 +1,4 @@
-// Extents that follow from others: DimClasses where arrays are joined, padded and cut.
+// Extents derived from others: DimClasses for concatenate, pad and slice.
 #include <algorithm>
 
 #include "hlo/dim_classes.h"
@@ -51,7 +51,7 @@ std::vector<std::pair<const Instr*, int64_t>> cut_dimensions(const Instr* instr)
 
 namespace {
 
-// What the padding adds; -1: elements are left out, or stand apart.
+// Number of elements that the padding adds; -1: it removes elements or adds interior padding.
 int64_t added_by(const Instr* pad, int64_t dimension) {
   const auto& attrs = pad->attrs_as<PadAttrs>();
   const auto d = static_cast<size_t>(dimension);
@@ -61,7 +61,7 @@ int64_t added_by(const Instr* pad, int64_t dimension) {
 
 }  // namespace
 
-// Whether the dimensions stay free though they are not one class.
+// Whether the dimensions may stay symbolic although they are not of one class.
 bool DimClasses::relate_cut(const Instr* instr, size_t k, const DimLink& link) {
   if (masked_) return true;
   const bool padded = instr->is(Opcode::pad) && added_by(instr, link.from) >= 0;
@@ -83,13 +83,13 @@ std::vector<Extent> DimClasses::parts_of(const Cut& cut, const SymbolTable& tabl
       result.push_back({elems, {}});
       continue;
     }
-    const auto number = static_cast<size_t>(s);  // that it divides them is checked at the end
+    const auto number = static_cast<size_t>(s);  // divisibility is checked at the end
     result.push_back(table.of[number].times(elems / table.symbols[number].bound));
   }
   return result;
 }
 
-// Constant: of parts that are.
+// Constant if all parts are.
 Extent DimClasses::result_of(const Cut& cut, const SymbolTable& table,
                              const SliceExtents& slices) const {
   Extent sum;
@@ -109,7 +109,7 @@ Status DimClasses::derive(SymbolTable* table, const SliceExtents& slices) {
   HEDDLE_RETURN_IF_ERROR(assign_places(table->symbols));
   std::vector<Cut> open = std::move(cuts_);
   cuts_.clear();
-  // A part may get its symbol from a cut further down, through arrays that both meet.
+  // A part may get its symbol from a later cut, through an array that both touch.
   for (bool changed = true; changed;) {
     changed = false;
     for (Cut& cut : open) {
@@ -136,7 +136,7 @@ Status DimClasses::derive(SymbolTable* table, const SliceExtents& slices) {
     cut.parts = parts_of(cut, *table);
     cut.symbol = other;
   }
-  for (const Cut& cut : open)  // of a symbol, and with a result of a fixed extent
+  for (const Cut& cut : open)  // with a symbolic part, but a result of fixed extent
     if (cut.instr && symbol_of(cut.instr->operand(0), cut.dimension) >= 0 &&
         symbol_of(cut.instr, cut.dimension) >= 0)
       return user_error(

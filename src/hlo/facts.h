@@ -1,4 +1,4 @@
-// Facts: what passes know of an instruction beside its attributes, a row each in facts.def.
+// Facts that passes know about an instruction besides its attributes, one row each in facts.def.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct Facts {
 };
 
 bool is_fact_key(std::string_view key);
-// From what stands behind `key=`. Error: the value is not of the fact's type.
+// Parses the text after `key=`. Error: the value is not of the fact's type.
 Status read_fact(std::string_view key, std::string_view value, Facts* facts);
-// ", key=value" of each that is known, in the order of the rows.
+// ", key=value" for each known fact, in the order of the rows.
 std::string facts_text(const Facts& facts);
 
 }  // namespace heddle::hlo

@@ -1,4 +1,4 @@
-// What passes know of instructions and of modules, as text and back.
+// Facts of instructions and of modules, to text and back.
 #include "hlo/facts.h"
 
 #include <gmock/gmock.h>

@@ -1,11 +1,11 @@
-// What a comparison's direction says of two numbers.
+// Evaluates a comparison's direction on two numbers.
 #pragma once
 
 #include "hlo/attrs.h"
 
 namespace heddle::hlo {
 
-// Of one type; a NaN is not equal to anything.
+// Both of one type; a NaN is not equal to anything.
 template <typename T>
 bool holds(Direction direction, T a, T b) {
   switch (direction) {

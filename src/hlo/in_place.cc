@@ -31,7 +31,7 @@ void set_in_place(Instr* update) { update->facts().in_place = true; }
 
 namespace {
 
-// What the leaf is put into, and the bytes that are.
+// The array that the leaf updates, and the number of bytes written to it.
 std::pair<const Instr*, int64_t> array_of(const Instr* leaf) {
   if (!leaf->is(Opcode::scatter)) return {leaf->operand(0), leaf->operand(1)->shape().bytes()};
   int64_t bytes = 0;

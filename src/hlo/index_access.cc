@@ -51,7 +51,8 @@ Access access(const Instr& instr, size_t k, const std::vector<Expr>& at,
         const int64_t span = (extent - 1) * link.divisor + 1;
         const index::Range range = bounds(times, box);
         result.is_nowhere |= extent == 0 || range.high < 0 || range.low >= span;
-        // Of a sum of parts the guard is on the result: its parts compare the same number.
+        // For a concatenate the guard is on the result's index, so that all parts test the same
+        // number.
         const bool is_part = opcode_info(instr.opcode()).mapping == Mapping::join;
         if (range.low < 0 || range.high >= span)
           result.inside.push_back(is_part ? index::Guard{y, -link.offset, -link.offset + span}

@@ -1,4 +1,4 @@
-// Where the elements of a result stand in its operands, as index expressions: the links of
+// Where each element of a result comes from in the operands, as index expressions: the links of
 // index_map.h, written out.
 #pragma once
 
@@ -10,16 +10,18 @@
 
 namespace heddle::hlo {
 
-// Operands whose elements the result has, each where none of those behind it in the list has one:
-// parts beside one another, or what lies under something else.
+// Operands whose elements appear in the result, lowest layer first: an element comes from the last
+// operand in the list that has one there (parts of a concatenate, or an operand that covers
+// another).
 std::vector<size_t> layers(const Instr& instr);
 
-// Where the element of operand k is that the result has at `at`, expressions over `box`; and where
-// it is there at all. No links of the kinds window, reduced or opaque.
+// The index in operand k of the result's element at `at` (expressions over the domain `box`), and
+// the guards under which operand k has that element. No links of the kinds window, reduced or
+// opaque.
 struct Access {
   std::vector<index::Expr> at;
   std::vector<index::Guard> inside;
-  bool is_nowhere = false;  // in no part of the box
+  bool is_nowhere = false;  // operand k has no element anywhere in `box`
 };
 using PositionOf = std::function<index::Expr(const DimLink&)>;
 Access access(const Instr& instr, size_t k, const std::vector<index::Expr>& at,

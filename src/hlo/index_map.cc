@@ -18,7 +18,7 @@ int64_t place_in(const Ints& list, int64_t d) {
   return found == list.end() ? -1 : found - list.begin();
 }
 
-// The links of one operand.
+// Builds the links of one operand.
 class Linker {
  public:
   Linker(const Instr& instr, size_t k)
@@ -70,7 +70,7 @@ class Linker {
     return map;
   }
 
-  // One dimension to one; `to` -1: to none.
+  // Links one dimension to one; `to` -1: to none.
   DimLink& link(int64_t from, int64_t to, DimKind kind = DimKind::same) {
     DimLink& made = map_.links.emplace_back();
     made.kind = kind;
@@ -81,7 +81,7 @@ class Linker {
     return made;
   }
 
-  // An operand without dimensions stands for every element.
+  // An operand without dimensions is read at every element.
   IndexMap same() {
     if (rank_ != 0 && x_.extents() != instr_.shape().extents()) return opaque();
     for (int64_t d = 0; d < rank_; ++d) link(d, d);
@@ -101,7 +101,7 @@ class Linker {
     return std::move(map_);
   }
 
-  // Dimension d of both: y * stride + offset, over the divisor.
+  // Dimension d of both: x = (y * stride + offset) / divisor.
   void strided(int64_t d, int64_t stride, int64_t offset, int64_t divisor, bool is_partial) {
     if (stride == 1 && offset == 0 && divisor == 1 && x_.dim(d) == instr_.shape().dim(d)) {
       link(d, d);
@@ -115,7 +115,7 @@ class Linker {
   }
 
   void affine() {
-    if (k_ != 0) return;  // the value of a pad
+    if (k_ != 0) return;  // the padding value
     for (int64_t d = 0; d < rank_; ++d) {
       const auto i = static_cast<size_t>(d);
       if (const auto* slice = std::get_if<SliceAttrs>(&instr_.attrs())) {
@@ -136,7 +136,7 @@ class Linker {
     for (int64_t d = 0; d < rank_; ++d) strided(d, 1, d == along ? -begin : 0, 1, d == along);
   }
 
-  // Several operands are reduced in step with the first; start values have no dimensions.
+  // Several operands are reduced in lockstep with the first; start values have no dimensions.
   void reduce() {
     int64_t to = 0;
     for (int64_t d = 0; d < rank_; ++d) {
@@ -171,7 +171,7 @@ class Linker {
     return std::move(map_);
   }
 
-  // Features of groups, and batches of them, are not followed.
+  // Feature and batch dimensions of grouped convolutions are not tracked.
   IndexMap convolve(const ConvolutionAttrs& attrs) {
     const ConvolutionDims& dims = attrs.dims;
     const bool in_groups = attrs.feature_group_count != 1 || attrs.batch_group_count != 1;
@@ -219,7 +219,7 @@ class Linker {
     if (std::holds_alternative<GatherAttrs>(instr_.attrs())) return gather();
     const bool is_update = instr_.is(Opcode::dynamic_update_slice);
     const size_t first_position = is_update ? 2 : 1;
-    if (k_ >= first_position) {  // scalars, or one list of them
+    if (k_ >= first_position) {  // scalars, or one vector of them
       for (int64_t d = 0; d < rank_; ++d) link(d, -1, DimKind::opaque);
       return std::move(map_);
     }
@@ -240,7 +240,8 @@ class Linker {
     return std::move(map_);
   }
 
-  // The position of a dimension is operand number `at`; of an older form a list of all.
+  // The position of a dimension is operand number `at`; in the older form one vector operand has
+  // all.
   void locate(DimLink* made, size_t at) const {
     const size_t first = at - static_cast<size_t>(made->from);
     const bool is_list = instr_.operand(first)->shape().rank() == 1;
@@ -253,7 +254,7 @@ class Linker {
     Ints batch, offsets;  // dimensions of the result
     for (int64_t d = 0; d < instr_.shape().rank(); ++d)
       (has(attrs.offset_dims, d) ? offsets : batch).push_back(d);
-    // Of the indices, but for the dimension that has the components of a position.
+    // Index dimensions, without the one that holds the components of a position.
     const auto of_index = [&](int64_t d) {
       return batch[static_cast<size_t>(d > attrs.index_vector_dim ? d - 1 : d)];
     };
@@ -280,7 +281,7 @@ class Linker {
         link(d, to, size == x_.dim(d) ? DimKind::same : DimKind::strided);
         continue;
       }
-      if (to >= 0 && size == x_.dim(d)) {  // there is one position that it can be in
+      if (to >= 0 && size == x_.dim(d)) {  // the slice is as large as the dimension: position 0
         link(d, to);
         continue;
       }

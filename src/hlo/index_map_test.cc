@@ -18,7 +18,7 @@ two { p = f32[] parameter(0) q = f32[] parameter(1) r = f32[] parameter(2) s = f
 ENTRY e {
 )";
 
-// The operator has the parameters as operands, in order.
+// Parses an operator whose operands are the parameters, in order.
 std::unique_ptr<Module> parsed(const std::vector<std::string>& shapes, const std::string& op) {
   std::string text = kHead, operands;
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -32,7 +32,7 @@ std::unique_ptr<Module> parsed(const std::vector<std::string>& shapes, const std
   return module ? std::move(*module) : nullptr;
 }
 
-// Of operand k.
+// The links of operand k.
 std::string links(const std::vector<std::string>& shapes, const std::string& op, size_t k = 0) {
   const auto module = parsed(shapes, op);
   return module ? to_string(index_map(*module->entry()->root(), k)) : "";
@@ -84,7 +84,7 @@ TEST(IndexMap, Gather) {
       "index_vector_dim=2, slice_sizes={1,8}";
   EXPECT_EQ(links(rows, take, 0), "d0=+p1<=49 d1=r2");
   EXPECT_EQ(links(rows, take, 1), "d0=r0 d1=r1");
-  // Boxes at [row, column], of a part of the columns, batch by batch.
+  // Slices at [row, column], of part of the columns, batch by batch.
   const std::vector<std::string> boxes{"f32[7,50,8,6]", "s32[7,2]"};
   const std::string cut =
       "f32[7,3,6] gather(), offset_dims={1,2}, collapsed_slice_dims={1}, start_index_map={1,2}, "
@@ -125,8 +125,8 @@ TEST(IndexMap, Windows) {
             "d0=r0 d3 opaque d1 window r1 by 1 d2 window r2 by 1");
 }
 
-// Every opcode whose row names a class that has links: one without an example is not handled. Of
-// class `same` the row says it all.
+// Every opcode whose row has a class with links: an opcode without an example here is not handled.
+// For class `same` the row is sufficient.
 TEST(IndexMap, EveryOpcodeOfTheTableIsHandled) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> examples = {
       {{"f32[2]"}, "f32[2,3] broadcast(), dimensions={0}"},
@@ -174,7 +174,8 @@ std::string text_of(const Access& access) {
   return text;
 }
 
-// Of the element at [d0, d1, …] of the result; positions are the number of their operand.
+// The operand's element for the result's element [d0, d1, …]; positions are shown as the number of
+// their operand.
 std::string element(const std::vector<std::string>& shapes, const std::string& op, size_t k = 0) {
   const auto module = parsed(shapes, op);
   const Instr& instr = *module->entry()->root();

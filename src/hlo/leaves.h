@@ -1,4 +1,4 @@
-// Arrays of values that are tuples, and who makes them.
+// Arrays inside tuple values, and the instructions that make them.
 #pragma once
 
 #include <vector>
@@ -7,19 +7,19 @@
 
 namespace heddle::hlo {
 
-// The arrays of a shape, in order: those of a tuple's tuples too.
+// The arrays of a shape, in order, including those of nested tuples.
 std::vector<tensor::Shape> leaves_of(const tensor::Shape& shape);
 
 size_t leaf_count(const tensor::Shape& shape);
 
-// Leaf number `leaf` of what `maker` makes.
+// Leaf number `leaf` of the value of `maker`.
 struct Origin {
   const Instr* maker;
   size_t leaf = 0;
   bool operator==(const Origin&) const = default;
 };
 
-// Of an array: through what moves nothing (reshapes, bitcasts, copies) and elements of tuples.
+// The origin of an array: follows reshapes, bitcasts, copies and tuple elements back.
 Origin origin_of(const Instr* value);
 
 }  // namespace heddle::hlo

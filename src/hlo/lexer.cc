@@ -11,7 +11,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 char closer_of(char open) { return open == '{' ? '}' : open == '[' ? ']' : ')'; }
 
-// What a message shows of the text: one line, printable, short.
+// The part of the text that a message quotes: one line, printable, short.
 std::string shown(std::string_view text) {
   if (text.empty()) return "the end of the text";
   constexpr size_t kMost = 24;
@@ -30,7 +30,7 @@ std::string shown(std::string_view text) {
   return out;
 }
 
-// One escape of `text` from `i` (behind the backslash); moves `i` behind it.
+// Decodes one escape of `text` at `i` (after the backslash); moves `i` past it.
 char unescape(std::string_view text, size_t& i) {
   const char c = text[i++];
   auto number = [&](int base, size_t most) {

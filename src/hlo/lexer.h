@@ -1,6 +1,6 @@
 // Scanner of HLO text: white space, comments, identifiers, numbers, strings, and attribute values
-// skipped as a whole. It works on demand, because what a run of characters means ("3x3", "0_1",
-// "b01f_01io->b01f") depends on where it stands. Not thread-safe; the text must outlive it.
+// skipped as a whole. It works on demand, because the meaning of characters ("3x3", "0_1",
+// "b01f_01io->b01f") depends on their context. Not thread-safe; the text must outlive it.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace heddle::hlo {
 
-// Letters, digits, `_`, `.`, `-`: what an identifier may go on with.
+// Letters, digits, `_`, `.`, `-`: the characters that may continue an identifier.
 bool is_ident_char(char c);
 bool is_ident_start(char c);
 
@@ -23,7 +23,7 @@ class Lexer {
   explicit Lexer(std::string_view text) : Lexer(text, 0, text.size()) {}
   Lexer part(size_t begin, size_t end) const { return Lexer(text_, begin, end); }
 
-  // All of these step over white space and comments first.
+  // All of these skip white space and comments first.
   size_t offset();
   bool at_end();
   char peek();  // 0 at the end
@@ -32,7 +32,7 @@ class Lexer {
   bool accept_word(std::string_view word);  // a whole identifier
   Status expect(char c, std::string_view where);
   Status expect(std::string_view token, std::string_view where);
-  std::string_view ident();  // empty: none here
+  std::string_view ident();  // empty: no identifier here
   std::string_view peek_ident();
   Result<std::string_view> name(std::string_view what);  // `%` before it is optional
   Result<int64_t> integer(std::string_view what);
@@ -42,10 +42,10 @@ class Lexer {
   // `{...}`, `[...]` or `(...)` up to its end; strings count as one, and comments unless `json`
   // (where `//` is text and only `"` makes strings).
   Result<std::string_view> balanced(bool json);
-  // One attribute value of whatever form: braces, string, shape, list of groups, word.
+  // One attribute value of any form: braces, string, shape, list of groups, word.
   Result<std::string_view> value(bool json);
 
-  // Characters as they come, without skipping.
+  // Raw characters, without skipping.
   std::string_view rest() const { return text_.substr(at_, end_ - at_); }
   bool next_is(char c) const { return at_ < end_ && text_[at_] == c; }
   void advance(size_t n) { at_ += n; }
@@ -73,8 +73,8 @@ class Lexer {
   size_t at_, end_;
 };
 
-// A raw value as it is kept: comments removed and white space outside strings folded to one blank,
-// so that an instruction is one line. Folding twice changes nothing.
+// Normal form of a raw value: comments removed and white space outside strings folded to one blank,
+// so that an instruction is one line. Idempotent.
 std::string fold_raw(std::string_view raw, bool json);
 // The same with no white space at all outside strings.
 std::string squeeze_raw(std::string_view raw);

@@ -1,7 +1,7 @@
-// The custom call that stands for what a vendor library does: it wraps a computation (so it has the
-// meaning of that), whose parameters are the call's operands: A, B, and a bias where there is one.
-// An annotation says which library, in how many tasks, how much work it is, and what is to be done
-// as the library's own text (library/operation.h).
+// The custom call for a call into a vendor library. It wraps a computation, which defines its
+// meaning and whose parameters are the call's operands: A, B, and optionally a bias. An annotation
+// has the library, the number of tasks, the flops, and the operation in the library's own text form
+// (library/operation.h).
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ inline std::string annotation_text(const LibraryCall& call) {
          ' ' + call.operation + '"';
 }
 
-// None: another instruction, or an annotation that is not as above.
+// None: another instruction, or the annotation does not have this form.
 inline std::optional<LibraryCall> library_call(const Instr& instr) {
   if (!instr.is(Opcode::custom_call) || instr.called().size() != 1 ||
       instr.attrs_as<CustomCallAttrs>().custom_call_target != kLibraryCall)

@@ -1,4 +1,4 @@
-// What is known of a while beside its computations: facts (facts.h) that passes keep.
+// Facts about a while beyond its computations (facts.h), which passes keep.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace heddle::hlo {
 
-// How often its body runs, where that is known before; whoever found out says so with set_trips.
+// The trip count, if known at compile time; the pass that finds it calls set_trips.
 std::optional<int64_t> known_trips(const Instr* loop);
 void set_trips(Instr* loop, int64_t trips);
 
-// Its trips are strips of a batch: each reads and writes rows of its own, whatever the others do.
-// Leaf 0 of its state counts them, leaf 1 is the first row of the strip (fuse/strips.h).
+// The loop runs over strips of a batch: each trip reads and writes its own rows only. Leaf 0 of its
+// state counts the trips, leaf 1 is the first row of the strip (fuse/strips.h).
 bool is_strips(const Instr* loop);
 void set_strips(Instr* loop);
-// The loop inside whose trips are a strip's steps; `loop` itself where it is none over strips.
+// The inner loop, whose trips are the steps of a strip; `loop` itself if it is not over strips.
 const Instr* loop_of_steps(const Instr* loop);
 
-// An array that a loop over strips begins with and that its steps write anew: nothing reads it.
+// An initial value of a loop over strips that each trip overwrites before reading it.
 bool is_unread(const Instr* value);
 void set_unread(Instr* value);
 

@@ -8,8 +8,8 @@
 namespace heddle::hlo {
 namespace {
 
-// Appends the computations that `start` reaches, callees first; `done` holds those already there.
-// A cycle (a broken module) ends where it closes.
+// Appends the computations reachable from `start`, callees first; `done` holds those already
+// appended. A cycle (in a broken module) is cut at its back edge.
 void append_post_order(Computation* start, std::unordered_set<const Computation*>& done,
                        std::vector<Computation*>& out) {
   struct Frame {
@@ -29,7 +29,7 @@ void append_post_order(Computation* start, std::unordered_set<const Computation*
   while (!stack.empty()) {
     Frame& frame = stack.back();
     if (frame.next < frame.callees.size()) {
-      open(frame.callees[frame.next++]);  // may move the stack: `frame` ends here
+      open(frame.callees[frame.next++]);  // may move the stack: `frame` is invalid from here
       continue;
     }
     out.push_back(frame.computation);
@@ -43,7 +43,7 @@ std::vector<Computation*> Module::post_order() const {
   std::vector<Computation*> order;
   std::unordered_set<const Computation*> done;
   order.reserve(computations_.size());
-  // The entry is held back to come last, also behind computations that nothing reaches.
+  // The entry is held back so that it comes last, even after unreachable computations.
   std::vector<Computation*> reached;
   if (entry_) append_post_order(entry_, done, reached);
   if (!reached.empty()) reached.pop_back();
@@ -96,7 +96,7 @@ std::unique_ptr<Module> Module::clone() const {
 Computation* Module::clone_computation(const Computation& from, std::string_view name) {
   std::vector<Computation*> originals;
   std::unordered_set<const Computation*> done;
-  // `from` is only read; post order hands out pointers that are not const.
+  // `from` is only read; append_post_order takes and returns pointers to non-const.
   append_post_order(const_cast<Computation*>(&from), done, originals);
   std::unordered_map<const Computation*, Computation*> computations;
   for (Computation* original : originals) {

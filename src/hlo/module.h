@@ -54,9 +54,9 @@ using tensor::Literal;
 using tensor::Shape;
 using tensor::Type;
 
-// What is kept but has no meaning to us: metadata (but for its op_name: Instr::nodes), sharding,
-// backend_config, frontend_attributes, statistics, origin, …: key and text as written, in the order
-// of the file.
+// Attributes that are kept but have no meaning to us: metadata (except its op_name: Instr::nodes),
+// sharding, backend_config, frontend_attributes, statistics, origin, …: key and text as written, in
+// file order.
 using Annotations = std::vector<std::pair<std::string, std::string>>;
 
 class Instr {
@@ -64,7 +64,7 @@ class Instr {
   Opcode opcode() const { return opcode_; }
   const Shape& shape() const { return shape_; }
   const std::string& name() const { return name_; }  // without %
-  // Unique in the module's life, grows with creation; what ordered containers sort by.
+  // Unique over the module's life, grows with creation; ordered containers sort by it.
   int64_t id() const { return id_; }
   Computation* parent() const { return parent_; }
 
@@ -95,23 +95,23 @@ class Instr {
   const Annotations& annotations() const { return annotations_; }
   Facts& facts() { return facts_; }
   const Facts& facts() const { return facts_; }
-  // The model's own nodes whose work it does. What is called has names of its own: NodeList.
+  // The model's own nodes whose work it does. Called computations have their own names: NodeList.
   const NodeNames& nodes() const { return nodes_; }
   void add_nodes(const NodeNames& names) { nodes_.add(names); }
-  // All three, of what it is a copy of, in place of its own.
+  // Replaces annotations, facts and nodes by those of `from`, of which this is a copy.
   void copy_notes(const Instr& from) {
     annotations_ = from.annotations_;
     facts_ = from.facts_;
     nodes_ = from.nodes_;
   }
-  // What it is made instead of: its nodes, and its annotations and facts where this has none.
+  // For a replacement of `from`: adds its nodes, and its annotations and facts where this has none.
   void add_notes(const Instr& from) {
     if (annotations_.empty()) annotations_ = from.annotations_;
     if (facts_ == Facts{}) facts_ = from.facts_;
     nodes_.add(from.nodes_);
   }
 
-  // Shorthands that read.
+  // Shorthands.
   bool is(Opcode opcode) const { return opcode_ == opcode; }
   const Ints& dimensions() const { return attrs_as<DimensionsAttrs>().dimensions; }
   const Literal& literal() const { return attrs_as<ConstantAttrs>().value; }
@@ -133,7 +133,7 @@ class Instr {
   int64_t id_ = 0;
   Computation* parent_ = nullptr;
   std::vector<Instr*> operands_, users_, control_predecessors_, control_successors_;
-  // Place of each user in users_; made only for long lists, so that removal stays constant time.
+  // Index of each user in users_; built only for long lists, so that removal stays constant time.
   std::unique_ptr<std::unordered_map<const Instr*, size_t>> user_places_;
   std::vector<Computation*> called_;
   Attrs attrs_;
@@ -143,8 +143,9 @@ class Instr {
   size_t place_ = 0, storage_place_ = 0;  // in Computation::order_ and storage_
 };
 
-// Whether running it does more than give a value: the opcode's trait (custom-call: its attribute),
-// or an effect in what it calls. Collectives count; reading the partition or replica id does not.
+// Whether it does more than compute a value: by the opcode's trait (custom-call: its attribute), or
+// because a called computation has an effect. Collectives count; reading the partition or replica
+// id does not.
 bool has_effect(const Instr& instr);
 
 class Computation {
@@ -152,10 +153,10 @@ class Computation {
   const std::string& name() const { return name_; }
   Module* module() const { return module_; }
   int64_t id() const { return id_; }
-  // In order: operands before users (invariant 2). Removals and repairs of the order are carried
-  // out here, at once, so a sequence of mutations costs no pass over the computation each. Do not
-  // hold the reference over a mutation: copy the vector to mutate while walking. (A cycle leaves
-  // the order unrepaired; the verifier reports it.)
+  // In order: operands before users (invariant 2). Pending removals and repairs of the order are
+  // done here, in one go, so that a sequence of mutations does not cost a pass over the computation
+  // each. Do not hold the reference over a mutation: copy the vector to mutate while walking. (A
+  // cycle leaves the order unrepaired; the verifier reports it.)
   const std::vector<Instr*>& instrs() const {
     if (unsettled_.load(std::memory_order_acquire)) settle();
     return order_;
@@ -170,22 +171,25 @@ class Computation {
   Instr* add(Opcode opcode, Shape shape, std::vector<Instr*> operands, Attrs attrs = NoAttrs{},
              std::vector<Computation*> called = {}, std::string_view name = {});
   // Every use of `from` (operands, control edges, the root) becomes `to`; shapes must be
-  // compatible. The order is repaired if `to` stands after a user. Where `to` itself uses `from`
-  // that use stays. Control edges that would make a cycle with `to` are dropped.
-  // The names of nodes of `from`, and of what dies with it, go to `to` and to what was made for it
-  // and has none; where `to` is a parameter or a constant, to the users.
+  // compatible. The order is repaired if `to` comes after a user. If `to` itself uses `from`, that
+  // use stays. Control edges that would make a cycle with `to` are dropped. The node names of
+  // `from`, and of instructions that become dead with it, go to `to` and to the new unnamed
+  // instructions that it was built from; if `to` is a parameter or a constant, to the users.
   void replace_all_uses(Instr* from, Instr* to);
-  // The same: the names of what dies go to `user`, and its to what was made for it.
+  // The same for one operand: names of instructions that become dead go to `user`, and its names to
+  // the new unnamed instructions.
   void replace_operand(Instr* user, size_t i, Instr* to);
   void set_root(Instr* root);
   void set_called(Instr* instr, size_t i, Computation* to);
   void add_control_edge(Instr* before, Instr* after);
-  // No users, no control successors, not the root. Parameters only by remove_parameter.
+  // Precondition: no users, no control successors, not the root. Not for parameters:
+  // remove_parameter.
   void remove(Instr* instr);
-  // Removes an unused parameter; those behind it move up by one number.
+  // Removes an unused parameter; later ones move down by one number.
   void remove_parameter(int64_t number);
   void rename(Instr* instr, std::string_view name);  // made unique
-  // Removes what the root, effects and control edges do not need (parameters stay). Count removed.
+  // Removes instructions that root, effects and control edges do not need; parameters stay. Returns
+  // the count.
   int64_t remove_dead();
   // Restores invariant 2 by a stable topological sort; CHECKs that there is no cycle.
   void sort();
@@ -217,8 +221,8 @@ class Computation {
   Module* module_ = nullptr;
   int64_t callers_ = 0;  // uses in Instr::called_ of the whole module
   std::vector<std::unique_ptr<Instr>> storage_;
-  // Removed instructions leave a null here until settle(); `unsettled_` says that there is
-  // something to do, `unsorted_` that it is more than dropping nulls.
+  // Removed instructions leave a null here until settle(); `unsettled_`: settle() has work to do,
+  // `unsorted_`: it must also sort, not only drop nulls.
   mutable std::vector<Instr*> order_;
   mutable std::atomic<bool> unsettled_{false};
   mutable bool unsorted_ = false;
@@ -249,23 +253,23 @@ class Module {
   void set_name(std::string name) { name_ = std::move(name); }
   Computation* entry() const { return entry_; }
   void set_entry(Computation* computation) { entry_ = computation; }
-  // Callees before callers is not promised here; post_order() gives it.
+  // In no particular order; post_order() has callees before callers.
   const std::vector<std::unique_ptr<Computation>>& computations() const { return computations_; }
   std::vector<Computation*> post_order() const;  // callees first, entry last; unreachable ones too
   Computation* find(std::string_view name) const;
 
   Computation* add_computation(std::string_view name);  // made unique
-  // Deep copy of a computation (of this or another module) and of what it calls, into this module.
+  // Deep copy of a computation (of this or another module) and of those it calls, into this module.
   Computation* clone_computation(const Computation& from, std::string_view name = {});
-  void remove_computation(Computation* computation);  // nobody calls it
-  int64_t remove_dead_computations();                 // what the entry does not reach
+  void remove_computation(Computation* computation);  // must have no callers
+  int64_t remove_dead_computations();                 // those the entry does not reach
 
   bool is_scheduled = false;
   std::vector<Alias> input_output_alias;
   // entry_computation_layout as written in the header, parameters and result; absent: from shapes.
   std::optional<std::pair<std::vector<Shape>, Shape>> entry_layout;
   int64_t replica_count = 1, num_partitions = 1;
-  // Of each state array (state_arrays.h) the bits of its elements in the first run.
+  // For each state array (state_arrays.h) the bits of its elements in the first run.
   std::vector<std::vector<uint64_t>> states;
   std::vector<Symbol> symbols;  // bounded dimensions of the entry's parameters
   Annotations header;           // other header attributes, kept as written

@@ -71,7 +71,7 @@ TEST_F(ModuleTest, UsersAreListedOnce) {
   c->replace_operand(y, 1, z);
   EXPECT_EQ(x->users(), std::vector<Instr*>{z});
   EXPECT_EQ(z->users(), std::vector<Instr*>{y});
-  EXPECT_EQ(order(), "x z y ");  // repaired: z was made behind its new user
+  EXPECT_EQ(order(), "x z y ");  // repaired: z was made after its new user
 }
 
 TEST_F(ModuleTest, ReplaceAllUses) {
@@ -258,7 +258,7 @@ TEST_F(ModuleTest, CloneIsDeep) {
   }
   EXPECT_EQ(copy->entry()->root()->called()[0]->module(), copy.get());
   EXPECT_EQ(copy->header, module.header);
-  // Names and ids go on as they would have.
+  // Names and ids continue as in the original.
   Instr* next = b.unary(Opcode::negate, x);
   Builder other(copy->entry());
   Instr* copied = other.unary(Opcode::negate, copy->entry()->parameters()[0]);
@@ -339,7 +339,7 @@ TEST_F(ModuleTest, LargeGraphsAreFast) {
   std::vector<Instr*> chain{x};
   for (int i = 0; i < kCount; ++i) chain.push_back(add(chain.back(), x, "n"));
   c->set_root(chain.back());
-  // Every user of a hub replaced one by one by something made later, as a pass does.
+  // Replaces every user of a hub one by one with a later instruction, as a pass does.
   for (int i = 1; i <= kCount; ++i) {
     Instr* fresh = c->add(Opcode::negate, kShape, {chain[i]->operand(0)}, NoAttrs{}, {}, "m");
     c->replace_all_uses(chain[i], fresh);

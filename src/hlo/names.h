@@ -9,10 +9,10 @@
 namespace heddle::hlo {
 
 // Letters, digits, `_`, `.` and `-`, not starting with a digit, `.` or `-`; other characters become
-// `_`. A name that is an element type ("f32") gets a `_` behind it. Never empty.
+// `_`. A name that is an element type ("f32") gets a `_` appended. Never empty.
 std::string legal_name(std::string_view wanted);
 
-// `wanted`, made legal, where it is free; else with the next free ".<n>" in place of its own.
+// `wanted`, made legal, if it is free; else with its ".<n>" replaced by the next free one.
 // `next_suffix` remembers where to look, per stem.
 template <typename T>
 std::string unique_name(const std::unordered_map<std::string, T>& taken,

@@ -10,7 +10,7 @@
 namespace heddle::hlo {
 namespace {
 
-// Unions up to this size are looked through, so that what is added twice is kept once.
+// Unions up to this size are searched, so that a name added twice is kept once.
 constexpr size_t kShort = 64;
 constexpr std::string_view kMore = "...";
 
@@ -54,7 +54,7 @@ struct NodeNames::Part {
   Part() = default;
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
-  // A long chain of unions is taken down in a loop: the default would recurse as deep as it is.
+  // A long chain of unions is destroyed in a loop: the default destructor would recurse as deep.
   ~Part() {
     std::vector<std::shared_ptr<const Part>> rest;
     rest.push_back(std::move(first));
@@ -71,8 +71,8 @@ struct NodeNames::Part {
 
   std::string name;
   std::shared_ptr<const Part> first, second;
-  // The smallest part that this one begins with and that has many names, so that the first few of a
-  // long list are found without a walk through all of it. Itself where it is short.
+  // The smallest part that starts like this one and has many names, so that the first few of a long
+  // list are found without walking all of it. Itself if short.
   const Part* head = this;
   size_t count = 1;  // of names, with repetitions
 };
@@ -168,8 +168,8 @@ void NodeList::add(const Computation& computation) {
 
 namespace {
 
-// Where `key=` stands among the fields of metadata, outside strings and inner brackets, and where
-// its value ends. Both at the end: there is none.
+// Where `key=` begins among the fields of metadata, outside strings and inner brackets, and where
+// its value ends. Both are the end of the text if there is none.
 std::pair<size_t, size_t> find_field(std::string_view metadata, std::string_view key) {
   Lexer lexer(metadata);
   if (lexer.accept('{')) {
@@ -195,7 +195,7 @@ NodeNames take_op_name(std::string* metadata) {
   lexer.accept('=');
   const Result<std::string> text = lexer.quoted("a name");
   if (!text) return {};
-  // With the white space or the comma on one side.
+  // Erase with the white space or the comma on one side.
   const bool first = (*metadata)[begin - 1] == '{';
   const size_t rest = first && end + 1 < metadata->size() ? end + 1 : end;
   metadata->erase(first ? begin : begin - 1, first ? rest - begin : end - begin + 1);

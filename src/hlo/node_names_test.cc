@@ -42,8 +42,8 @@ TEST(NodeNames, TextReadsBack) {
   EXPECT_THAT(NodeNames::from_text(odd.text(2)).list(), ElementsAre("a;b", "%3B", "..."));
 }
 
-// A list of a name more at every step, each kept: a step costs neither memory nor time in
-// proportion to its list, and taking the chain down does not recurse.
+// Lists that grow by one name per step, all kept: a step costs neither memory nor time in
+// proportion to its list, and destroying the chain does not recurse.
 TEST(NodeNames, LongChainsAreCheap) {
   std::vector<NodeNames> steps{NodeNames("0")};
   for (int i = 1; i < 200'000; ++i) {
@@ -98,7 +98,7 @@ TEST_F(HandingOn, WhatReplacesTakesTheNamesOfAllThatDies) {
   main->replace_all_uses(old, made);
   EXPECT_THAT(made->nodes().list(), ElementsAre("old", "inner"));
   EXPECT_THAT(helper->nodes().list(), ElementsAre("old", "inner"));
-  EXPECT_THAT(kept->nodes().list(), ElementsAre("kept"));  // it lives: nobody takes its name
+  EXPECT_THAT(kept->nodes().list(), ElementsAre("kept"));  // still used: its name is not taken
 }
 
 TEST_F(HandingOn, WhatIsThereAlreadyGetsBoth) {
@@ -109,7 +109,7 @@ TEST_F(HandingOn, WhatIsThereAlreadyGetsBoth) {
   EXPECT_THAT(one->nodes().list(), ElementsAre("one", "two"));
 }
 
-// An argument does nothing: what it stands for is part of what its readers do.
+// Parameters and constants compute nothing: their readers get the names.
 TEST_F(HandingOn, ParametersAndConstantsPassThemToReaders) {
   Instr* same = named(b.reshape(x, {4}), "reshape");
   Instr* reader = named(b.unary(Opcode::tanh, same), "tanh");
@@ -152,7 +152,7 @@ TEST_F(HandingOn, CopiesAndTextKeepThem) {
   EXPECT_EQ((*all)->entry()->root()->nodes(), main->root()->nodes());
 }
 
-// The first few of a long list are found at its head; where that repeats few names, behind it.
+// The first few of a long list are found at its head; if the head has few distinct names, after it.
 TEST(NodeNames, TheFirstOfALongListAreThoseOfTheList) {
   NodeNames names, again;
   for (int i = 0; i < 300; ++i) names.add(NodeNames("n" + std::to_string(i)));

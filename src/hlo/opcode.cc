@@ -26,7 +26,7 @@ constexpr int attrs_index() {
   return index;
 }
 
-// As kernel/ops.def writes it: without the underscore that keeps it from being a keyword.
+// As written in kernel/ops.def: without the underscore that avoids a C++ keyword.
 constexpr std::string_view kernel_text(std::string_view name) {
   if (name == "none") return {};
   if (name.back() == '_') name.remove_suffix(1);

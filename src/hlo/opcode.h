@@ -29,42 +29,42 @@ enum Trait : uint8_t {
 // What an operator becomes in a stage graph (stages.md §1).
 enum class StageKind : uint8_t { map, reduce, scan, dot, conv, copy, scatter, opaque, loop, none };
 
-// What it takes to compute an element, in ascending order.
+// Cost of computing an element, in ascending order.
 enum class CostClass : uint8_t {
   none,      // has no elements of its own: structure, control flow, contractions, effects
   move,      // elements are moved, not computed
   cheap,     // one or two instructions
   divide,    // one instruction of many cycles: quotients, roots
   function,  // tens of instructions in line
-  call,      // a hundred instructions and more, a function of its own
+  call,      // a hundred instructions or more, in a separate function
 };
 
-// How the dimensions of a result relate to those of the operands; index_map.h says it of each.
+// How the dimensions of a result relate to those of the operands; index_map.h has the details.
 enum class Mapping : uint8_t {
   none,       // not at all: structure, control flow, effects
-  same,       // dimension i of the result is dimension i of each operand that is no scalar
+  same,       // dimension i of the result is dimension i of each non-scalar operand
   broadcast,  // dimensions of the operand are some of the result's
   permute,    // the same dimensions in another order
   regroup,    // dimensions are split and merged: reshapes
   affine,     // offset, stride or reversed along each dimension: slice, pad, reverse
   join,       // operands side by side along one dimension
-  reduce,     // some dimensions of the operand are gone
+  reduce,     // some dimensions of the operand are reduced away
   window,     // windows over dimensions
   contract,   // batch, free and contracted dimensions of two operands
-  runtime,    // positions are data: gather, dynamic slices
+  runtime,    // positions are known at run time: gather, dynamic slices
   generate,   // no operand with dimensions: constant, iota
-  whole,      // an element may need all of every operand, for all that is known
+  whole,      // unknown: an element may need all of every operand
 };
 
-// What becomes of it where values have fewer bits (mixed precision; src/precision). Whatever it is,
-// it is computed in f32: the question is whether its result may be kept in 16 bits.
+// What mixed precision (src/precision) may do with the operator. It is always computed in f32; the
+// question is whether its result may be stored in 16 bits.
 enum class Narrowing : uint8_t {
-  none,     // says nothing of numbers, or nobody knows what it does: control flow, calls, integers
+  none,     // not numeric, or semantics unknown: control flow, calls, integers
   product,  // operands in 16 bits, sums in f32
-  exact,    // takes no harm: elements are moved or chosen, or are of such a type anyway
+  exact,    // loses nothing: elements are moved or chosen, or fit 16 bits if the operands do
   plain,    // rounded once, and no worse than its operands were
-  sums,     // sums many elements: in f32 inside, and what comes out decides over whole rows
-  wide,     // the result's range or meaning is far from the operand's: never
+  sums,     // sums many elements, in f32; an error in the result would affect whole rows
+  wide,     // range or meaning of the result is far from the operand's: never stored in 16 bits
 };
 
 struct OpcodeInfo {
@@ -83,7 +83,7 @@ const OpcodeInfo& opcode_info(Opcode opcode);
 inline std::string_view opcode_text(Opcode opcode) { return opcode_info(opcode).text; }
 std::optional<Opcode> opcode_from_text(std::string_view text);
 inline bool has_trait(Opcode opcode, Trait trait) { return opcode_info(opcode).traits & trait; }
-// Many cycles an element: worth keeping rather than computing again.
+// Takes many cycles per element: storing it beats recomputing it.
 inline bool is_costly(Opcode opcode) { return opcode_info(opcode).cost >= CostClass::divide; }
 
 }  // namespace heddle::hlo

@@ -1,8 +1,8 @@
-// The parser of HLO text: inside of text.cc's functions. Recursive descent on a Lexer; nested
-// things (shapes, operands, computations written in place) are counted against a depth limit.
+// The parser of HLO text, internal to text.cc. Recursive descent on a Lexer; nested constructs
+// (shapes, operands, inline computations) are counted against a depth limit.
 //
 // parser_module.cc: module, header, source tables, computations. parser_instr.cc: instructions and
-// operands. parser_attrs.cc: attribute lists. parser_shape.cc, parser_literal.cc: as they say.
+// operands. parser_attrs.cc: attribute lists. parser_shape.cc: shapes. parser_literal.cc: literals.
 #pragma once
 
 #include <map>
@@ -23,13 +23,13 @@
 namespace heddle::hlo {
 
 inline constexpr int kMaxTextDepth = 1000;
-// A computation written in place costs as much stack as several operands.
+// An inline computation uses as much stack as several operands.
 inline constexpr int kComputationDepth = 10;
-// Values written as {...} have more elements than text: what one file may have of them, in bytes.
+// Limit, per file, on the bytes of values written as {...}, which have more elements than text.
 inline constexpr int64_t kMaxTextlessBytes = int64_t{1} << 30;
-// Shapes (elements of tuples counted) that are inferred or copied in one file.
+// Limit, per file, on shapes (counting elements of tuples) that are inferred or copied.
 inline constexpr int64_t kMaxInferredParts = int64_t{1} << 20;
-// One array; far above any memory, far below an overflow of sums.
+// Limit for one array; far above any memory, far below an overflow of sums.
 inline constexpr int64_t kMaxArrayBytes = int64_t{1} << 46;
 
 class Parser {
@@ -47,7 +47,7 @@ class Parser {
   bool elided() const { return elided_; }  // the last literal was written as {...}
 
  private:
-  // What is known inside one computation.
+  // Names and elements known inside one computation.
   struct Scope {
     Computation* computation = nullptr;
     std::unordered_map<std::string_view, Instr*> names;
@@ -55,7 +55,7 @@ class Parser {
     Instr* root = nullptr;
     bool makes_parameters = false;  // single-instruction mode
   };
-  // An instruction on its way.
+  // An instruction being parsed.
   struct Draft {
     size_t offset = 0;
     std::string_view name;  // empty: none was written
@@ -63,7 +63,7 @@ class Parser {
     enum class Sugar : uint8_t { none, start, update, done } sugar = Sugar::none;
     std::optional<Shape> shape;
     std::vector<Instr*> operands;
-    Attrs special;  // of parameter and constant: they stand between the parentheses
+    Attrs special;  // of parameter and constant: written between the parentheses
     AttrList attrs;
     std::string what() const;  // "%name (opcode)" for messages
   };
@@ -136,7 +136,7 @@ class Parser {
   bool elided_ = false;
 };
 
-// Counts one step of nesting while it lives.
+// Counts nesting levels during its lifetime.
 class Parser::Nesting {
  public:
   Nesting(Parser& parser, int steps) : parser_(parser), steps_(steps) { parser_.depth_ += steps_; }

@@ -7,7 +7,7 @@ namespace {
 
 using Operands = std::vector<Instr*>;
 
-// A list where every entry is the default says the same as no list.
+// A list in which every entry is the default equals no list.
 void read_precision(AttrReader& r, std::vector<std::string>& out) {
   r.words("operand_precision", out);
   for (const std::string& word : out)
@@ -307,7 +307,7 @@ Attrs text(AttrReader& r) {
 }  // namespace
 
 Result<Attrs> read_attrs(Opcode opcode, AttrReader& r, const Operands& operands) {
-  // The reader of a struct, found by the struct's place in Attrs.
+  // Calls the reader of a struct, found by the struct's index in Attrs.
   struct Dispatch {
     Opcode opcode;
     AttrReader& r;

@@ -7,14 +7,14 @@
 namespace heddle::hlo {
 namespace {
 
-// Far above what any opcode has; duplicates are looked for one by one.
+// Far above the count of any opcode; duplicates are found by linear search.
 constexpr size_t kMaxAttrs = 64;
 
 bool is_async_end(Opcode opcode) {
   return opcode == Opcode::async_update || opcode == Opcode::async_done;
 }
 
-// Opcodes that `<opcode>-start` may wrap: what is not structure.
+// Opcodes that `<opcode>-start` may wrap: all but structural ones.
 bool can_be_wrapped(Opcode opcode) {
   return opcode != Opcode::parameter && opcode != Opcode::constant &&
          opcode != Opcode::async_start && !is_async_end(opcode);
@@ -62,7 +62,7 @@ Status Parser::instruction(Scope& scope) {
   return {};
 }
 
-// The opcode and what stands between its parentheses.
+// The opcode and the text between its parentheses.
 Status Parser::call(Scope& scope, Draft& draft) {
   HEDDLE_ASSIGN_OR_RETURN(draft.opcode, opcode(draft));
   HEDDLE_RETURN_IF_ERROR(lexer_.expect('(', "before the operands"));
@@ -174,7 +174,7 @@ Result<Instr*> Parser::missing_operand(Scope& scope, std::string_view name, cons
   return parameter;
 }
 
-// An instruction without name and attributes, written where an operand stands.
+// An instruction without name and attributes, written in place of an operand.
 Result<Instr*> Parser::nested_instruction(Scope& scope, std::optional<Shape> shape) {
   Nesting nesting(*this, 2);
   HEDDLE_RETURN_IF_ERROR(nesting.check());
@@ -185,7 +185,7 @@ Result<Instr*> Parser::nested_instruction(Scope& scope, std::optional<Shape> sha
   return finish(scope, *draft);
 }
 
-// The get-tuple-element that `%t#0` stands for; one for all its uses.
+// The get-tuple-element that `%t#0` denotes; shared by all its uses.
 Result<Instr*> Parser::element(Scope& scope, Instr* tuple, int64_t index, size_t at) {
   const Shape& shape = tuple->shape();
   if (!shape.is_tuple() || index < 0 || index >= static_cast<int64_t>(shape.elements().size()))
@@ -279,7 +279,7 @@ Status Parser::attr_list(const Scope& scope, Draft& draft) {
   return {};
 }
 
-// The draft becomes an instruction: attributes read, shape inferred where none is written.
+// Turns the draft into an instruction: reads attributes, infers the shape if none is written.
 Result<Instr*> Parser::finish(Scope& scope, Draft& draft) {
   if (draft.sugar != Draft::Sugar::none) return finish_async(scope, draft);
   AttrReader reader(lexer_, draft.attrs, draft.what(), draft.offset);
@@ -298,7 +298,7 @@ Result<Instr*> Parser::finish(Scope& scope, Draft& draft) {
       return lexer_.error_at(draft.offset, "{} needs its shape written", draft.what());
     std::vector<const Shape*> shapes;
     for (const Instr* operand : draft.operands) shapes.push_back(&operand->shape());
-    if (draft.opcode == Opcode::tuple)  // before the memory is taken
+    if (draft.opcode == Opcode::tuple)  // before memory is allocated
       HEDDLE_RETURN_IF_ERROR(count_inferred(shapes, draft.offset));
     Result<Shape> inferred = infer_shape(draft.opcode, shapes, attrs, called);
     if (!inferred)
@@ -324,7 +324,8 @@ Instr* Parser::append(Scope& scope, Draft& draft, Opcode opcode, Attrs attrs,
 }
 
 // `<op>-start(…), <attributes of op>` becomes async-start of a computation that holds op; its
-// update and done take the computation from their operand, what they repeat of op is dropped.
+// update and done take the computation from their operand, and attributes of op repeated there are
+// dropped.
 Result<Instr*> Parser::finish_async(Scope& scope, Draft& draft) {
   AttrReader reader(lexer_, draft.attrs, draft.what(), draft.offset);
   if (!draft.shape)

@@ -1,4 +1,5 @@
-// Literals. An array's text must be long enough for its elements before memory is taken for them.
+// Literals. An array's text must be long enough for its elements before memory is allocated for
+// them.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -33,8 +34,8 @@ std::string_view number_token(std::string_view text) {
   return text.substr(0, n);
 }
 
-// The nearest value; +-infinity where the token is too large, nothing where it is no number.
-// from_chars alone does not tell overflow from underflow.
+// The nearest value; +-infinity if the token overflows, nothing if it is not a number. from_chars
+// alone does not tell overflow from underflow.
 template <typename T>
 std::optional<T> to_float(std::string_view token) {
   T value = 0;
@@ -47,8 +48,9 @@ std::optional<T> to_float(std::string_view token) {
   return static_cast<T>(std::strtod(copy.c_str(), nullptr));
 }
 
-// Formats without infinity and NaN saturate, so the bits alone do not tell. The fewest digits of
-// the largest value may be above it ("8" for 7.5), but not above the next power of two.
+// Formats without infinity and NaN saturate, so the bits alone do not show an overflow. The
+// shortest decimal form of the largest value may be above it ("8" for 7.5), but not above the next
+// power of two.
 bool rounds_to_finite(Type type, double value, uint64_t bits) {
   const FloatFormat& format = tensor::float_format(type);
   if (!format.has_infinity && !format.has_nan)
@@ -63,7 +65,7 @@ uint64_t bits_of(T value) {
   return bits;
 }
 
-// Fills every leaf.
+// Fills every leaf with the counter pattern.
 void fill_leaves(Literal& out) {
   for (Literal& element : out.mutable_elements()) fill_leaves(element);
   const Shape& shape = out.shape();
@@ -84,8 +86,8 @@ Result<Literal> Parser::literal(const Shape& shape) {
   const size_t at = lexer_.offset();
   HEDDLE_ASSIGN_OR_RETURN(Literal out, literal_value(shape));
   if (!elided_) return out;
-  // One elided part makes the whole value meaningless: all of it is the pattern, so that {...}
-  // says the same again.
+  // One elided part makes the whole value meaningless: the pattern fills all of it, so that it
+  // prints as {...} again.
   HEDDLE_RETURN_IF_ERROR(count_textless_bytes(shape, at));
   HEDDLE_ASSIGN_OR_RETURN(out, Literal::make(shape));
   fill_leaves(out);
@@ -99,7 +101,7 @@ Status Parser::count_textless_bytes(const Shape& shape, size_t at) {
                          kMaxTextlessBytes);
 }
 
-// {...}: the value is filled in by literal(), once it is known to be small enough.
+// {...}: literal() fills in the value, once its size has been checked.
 bool Parser::accept_elided() {
   Lexer ahead = lexer_;
   if (!ahead.accept('{') || !ahead.accept("...") || !ahead.accept('}')) return false;
@@ -137,14 +139,14 @@ Result<Literal> Parser::array_literal(const Shape& shape) {
   const size_t at = lexer_.offset();
   const bool is_braced = lexer_.peek() == '{';
   if (!is_braced && shape.rank() > 0) {
-    // XLA reads a bare value as the first element and leaves the others zero.
+    // XLA reads a bare value as the first element and leaves the rest zero.
     HEDDLE_RETURN_IF_ERROR(count_textless_bytes(shape, at));
     HEDDLE_ASSIGN_OR_RETURN(Literal out, Literal::make(shape));
     if (shape.elems() == 0) return lexer_.unexpected_here("'{' of a literal without elements");
     HEDDLE_RETURN_IF_ERROR(element_value(out, 0));
     return out;
   }
-  // Every element takes a character, and so does what stands between two.
+  // Every element takes a character, and so does each separator.
   if (shape.elems() > 0 && shape.elems() - 1 > static_cast<int64_t>(lexer_.rest().size() / 2))
     return lexer_.error_at(at, "the literal has fewer than the {} elements of {}", shape.elems(),
                            tensor::to_string(shape, false));
@@ -161,8 +163,8 @@ Result<Literal> Parser::array_literal(const Shape& shape) {
   return out;
 }
 
-// Braces, one level a dimension: counts[d] is how many there were so far in the open group of
-// level d. Commas are taken where they come.
+// Braces, one level per dimension: counts[d] is the number of items so far in the open group of
+// level d. Commas may be anywhere.
 Status Parser::braced_elements(Literal& out) {
   const Shape& shape = out.shape();
   std::vector<int64_t> counts;
@@ -240,7 +242,7 @@ Status Parser::element_value(Literal& out, int64_t i) {
     HEDDLE_ASSIGN_OR_RETURN(bits[1], float_bits(part));
     HEDDLE_RETURN_IF_ERROR(lexer_.expect(')', "after the complex number"));
   }
-  // Not through set_complex: the bits of a NaN are to stay.
+  // Not through set_complex, which would not keep the bits of a NaN.
   const int64_t part_bytes = tensor::type_bytes(part);
   auto* data = static_cast<char*>(out.mutable_data()) + 2 * i * part_bytes;
   for (int p = 0; p < 2; ++p) std::memcpy(data + p * part_bytes, &bits[p], part_bytes);
@@ -264,7 +266,7 @@ Result<uint64_t> Parser::float_bits(Type type) {
     lexer_.advance(token.size());
     return tensor::float_to_bits(type, negative ? -HUGE_VAL : HUGE_VAL);
   }
-  if (is_ident_start(magnitude[0])) {  // not what from_chars takes beside: infinity, nan(…)
+  if (is_ident_start(magnitude[0])) {  // not infinity, nan(…): from_chars takes them too
     if (magnitude != "true" && magnitude != "false") return lexer_.unexpected_here("a number");
     lexer_.advance(token.size());
     return tensor::float_to_bits(type, magnitude == "true" ? 1 : 0);
@@ -288,7 +290,7 @@ Result<uint64_t> Parser::float_bits(Type type) {
   return bits;
 }
 
-// Behind `nan`: perhaps its payload.
+// After `nan`: an optional payload.
 Result<uint64_t> Parser::nan_bits(Type type, bool negative) {
   const FloatFormat& format = tensor::float_format(type);
   uint64_t bits = tensor::float_to_bits(type, std::nan(""));

@@ -234,14 +234,14 @@ Status Parser::computation(Module& module) {
     HEDDLE_RETURN_IF_ERROR(lexer_.expect('=', "after execution_thread"));
     HEDDLE_ASSIGN_OR_RETURN(done->execution_thread, lexer_.quoted("a string"));
   }
-  // Known from here on: a computation cannot call itself.
+  // Registered only after parsing, so that a computation cannot call itself.
   computations_.emplace(name, done);
   last_name_ = name;
   if (is_entry) module.set_entry(done);
   return {};
 }
 
-// Only the result's shape is of use: files exist whose parameters disagree with the body.
+// Only the result's shape is used: there are files whose parameter shapes disagree with the body.
 Status Parser::signature(std::optional<Shape>& result) {
   HEDDLE_RETURN_IF_ERROR(lexer_.expect('(', "before the parameters"));
   while (!lexer_.accept(')')) {
@@ -256,7 +256,7 @@ Status Parser::signature(std::optional<Shape>& result) {
   return {};
 }
 
-// Numbers 0 to n-1, in whatever order.
+// Checks that the numbers are 0 to n-1, in any order.
 Status Parser::check_parameters(const Computation& computation, size_t at) {
   const std::vector<Instr*>& parameters = computation.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {

@@ -12,7 +12,7 @@ using tensor::Dim;
 using tensor::Layout;
 using tensor::Tile;
 
-// Bytes of an array; nothing where they are beyond the bound. Unbounded dimensions count as 1.
+// Bytes of an array; nothing if above the limit. Unbounded dimensions count as 1.
 std::optional<int64_t> array_bytes(Type type, const std::vector<Dim>& dims) {
   std::vector<int64_t> extents{std::max<int64_t>(1, tensor::type_bytes(type))};
   for (const Dim& d : dims) extents.push_back(d.size == Dim::kUnbounded ? 1 : d.size);
@@ -47,7 +47,7 @@ bool padding_fits(const Layout& layout, const Shape& shape) {
   return product && *product <= int64_t{1} << 56;
 }
 
-// Counts the shapes in a shape against a limit and checks what the parser checks of written ones.
+// Counts the shapes in a shape and repeats the checks of parsed shapes for an inferred one.
 struct Extent {
   int64_t parts = 0;
   bool is_too_deep = false, is_too_large = false;
@@ -61,7 +61,7 @@ struct Extent {
   }
 };
 
-// Parts of a layout that are kept as text, and their places in it.
+// Parts of a layout that are kept as text: the index of the part; -1: not one of them.
 int kept_part(std::string_view name) {
   static constexpr std::string_view kParts[] = {"D", "L", "#", "*", "SC", "P", "M"};
   const auto* found = std::find(std::begin(kParts), std::end(kParts), name);
@@ -86,7 +86,8 @@ Status check_array_shape(const Shape& shape) {
   return {};
 }
 
-// A tuple of a tuple of … doubles with every line: the parts that come from no text are counted.
+// The size of nested tuples can double with every line, so inferred parts, which no text limits,
+// are counted.
 Status Parser::count_inferred(std::span<const Shape* const> shapes, size_t at) {
   Extent extent;
   for (const Shape* shape : shapes) extent.add(*shape, 2);
@@ -101,7 +102,7 @@ Status Parser::count_inferred(std::span<const Shape* const> shapes, size_t at) {
   return {};
 }
 
-// Whether the next token starts a shape and not an operand's name or an opcode.
+// Whether the next token starts a shape rather than an operand's name or an opcode.
 bool Parser::shape_is_next() {
   if (lexer_.peek() == '(') return true;
   const std::string_view word = lexer_.peek_ident();

@@ -1,5 +1,5 @@
-// Numbers of places: an iota, or one counted otherwise by factors and summands (shifts 0, 4, 8, …).
-// They take no memory: whoever reads one computes it from where it stands.
+// Index values: an iota, or an iota scaled and shifted by constants (shifts 0, 4, 8, …). They need
+// no memory: a reader computes one from its own index.
 #pragma once
 
 #include "hlo/module.h"

@@ -12,7 +12,7 @@
 namespace heddle::hlo {
 namespace {
 
-// Kept as text, but what they say is no mere annotation.
+// Header attributes kept as text that still affect the meaning.
 bool has_meaning(std::string_view key) {
   return key == "buffer_donor" || key == "alias_passthrough_params";
 }

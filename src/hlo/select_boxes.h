@@ -1,7 +1,7 @@
-// The custom call that suppresses overlapping boxes (tensor/box_selection.h). Operands: boxes,
-// scores, s64[3] (most of a class; centred; whether there is a least score), and as scalars the
-// most shared and the least score. Result: (s64[n,3], s64[]): rows of image, class and box, as many
-// as the second one says; the others are zeros.
+// The custom call for non-maximum suppression (tensor/box_selection.h). Operands: boxes, scores,
+// s64[3] (maximum per class; centred; whether there is a minimum score), and as scalars the maximum
+// overlap and the minimum score. Result: (s64[n,3], s64[]): rows of image, class and box; the
+// second is the number of valid rows, the rest are zeros.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What operators want of the computations they call (invariant 8).
+// Requirements of operators on the computations they call (invariant 8).
 #include <algorithm>
 
 #include "hlo/shape_rules.h"
@@ -68,7 +68,7 @@ std::vector<Shape> operand_shapes(const ShapeQuery& q) {
   return shapes;
 }
 
-// One scalar function for all operands, or one of 2n scalars.
+// One function of two scalars for all operands, or one function of 2n scalars.
 Status check_collective(const ShapeQuery& q) {
   const Computation& c = *q.called[0];
   const size_t count = c.parameters().size();
@@ -139,7 +139,7 @@ Range called_count(Opcode opcode) {
       return {1, kAny};
     case Opcode::custom_call:
       return {0, kAny};
-    case Opcode::async_update:  // may repeat the start's
+    case Opcode::async_update:  // may repeat the computation of the start
     case Opcode::async_done:
       return {0, 1};
     default:

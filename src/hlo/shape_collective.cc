@@ -1,5 +1,5 @@
-// Shapes of collectives, send and recv. The size of a replica group is not known here: what grows
-// or shrinks by it need only divide.
+// Shapes of collectives, send and recv. The size of a replica group is not known here: an extent
+// that grows or shrinks by it must only be a multiple.
 #include "hlo/shape_rules.h"
 
 namespace heddle::hlo {
@@ -27,7 +27,7 @@ bool grown(const Shape& large, const Shape& small, int64_t axis) {
   return true;
 }
 
-// all-gather (the result has grown) and reduce-scatter (the operand was grown).
+// all-gather (the result is the larger) and reduce-scatter (the operand is).
 Status check_scaled(const ShapeQuery& q, const Shape& result) {
   const Ints& dims = q.attrs_as<CollectiveAttrs>().dimensions;
   if (dims.size() != 1) return shape_error(q, "dimensions={} must name one dimension", text(dims));
@@ -80,7 +80,7 @@ Result<Shape> collective_shape(const ShapeQuery& q) {
     case Opcode::all_reduce_done:
       return q.operand(0);
     case Opcode::all_to_all: {
-      // With a dimension one array is split along it; without, the operands change places.
+      // With a dimension, one array is split along it; without, the operands are exchanged.
       const Ints& dims = q.attrs_as<CollectiveAttrs>().dimensions;
       if (!dims.empty()) {
         HEDDLE_RETURN_IF_ERROR(want_array(q, 0));
@@ -109,8 +109,8 @@ Result<Shape> collective_shape(const ShapeQuery& q) {
 
 Result<Shape> device_id_shape(const ShapeQuery&) { return Shape::scalar(Type::u32); }
 
-// send: (data, context, token) of operands data and token; recv the same of a token. Their ends
-// give the token, and (data, token).
+// send: (data, context, token) from operands data and token; recv: the same from a token. send-done
+// gives the token, recv-done (data, token).
 Result<Shape> send_recv_shape(const ShapeQuery& q) {
   const Shape context = Shape::scalar(Type::u32), token = Shape::make_token();
   switch (q.opcode) {

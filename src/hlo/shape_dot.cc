@@ -10,8 +10,8 @@ bool contains(const Ints& list, int64_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// Type of the products: the declared one (bf16 x bf16 -> f32, s8 x s8 -> s32), else the operands',
-// or the wider of two float types.
+// Type of the products: the declared one (bf16 x bf16 -> f32, s8 x s8 -> s32), else the operands'
+// type, or the wider of two float types.
 Result<Type> product_type(const ShapeQuery& q) {
   const Type a = q.operand(0).type(), b = q.operand(1).type();
   const bool mixed = (tensor::is_float(a) && tensor::is_float(b)) ||
@@ -28,7 +28,7 @@ Result<Type> product_type(const ShapeQuery& q) {
   return tensor::type_bits(b) > tensor::type_bits(a) ? b : a;
 }
 
-// The dims that `attrs` pairs, and what is left of each side.
+// Batch dimensions, and the remaining free dimensions of each side.
 struct DotDims {
   std::vector<Dim> batch, lhs_free, rhs_free;
 };
@@ -61,7 +61,8 @@ Result<DotDims> dot_dims(const ShapeQuery& q, const DotAttrs& a) {
   HEDDLE_RETURN_IF_ERROR(want_dims(q, lhs_used, lhs.rank(), "lhs batch and contracting dims"));
   HEDDLE_RETURN_IF_ERROR(want_dims(q, rhs_used, rhs.rank(), "rhs batch and contracting dims"));
   HEDDLE_RETURN_IF_ERROR(want_pairs(q, a.lhs_batch_dims, a.rhs_batch_dims, "batch", true));
-  // Further operands of a dot say which elements a sparse side kept: its extent is not the other's.
+  // Further operands of a dot are the metadata of a sparse side, whose contracted extent is
+  // smaller.
   const bool dense = q.opcode != Opcode::dot || q.count() == 2;
   HEDDLE_RETURN_IF_ERROR(
       want_pairs(q, a.lhs_contracting_dims, a.rhs_contracting_dims, "contracting", dense));
@@ -83,7 +84,7 @@ Result<Shape> product_shape(const ShapeQuery& q, const DotDims& dims) {
   return Shape(type, std::move(out));
 }
 
-// group_sizes is [g], or has before it the dimensions of lhs that lie outside of the ragged one.
+// group_sizes is [g], optionally preceded by the dimensions of lhs outside the ragged one.
 Status check_group_sizes(const ShapeQuery& q, const std::vector<Dim>& outer) {
   const Shape& groups = q.operand(2);
   HEDDLE_RETURN_IF_ERROR(want_type(q, 2, kInteger));
@@ -130,8 +131,8 @@ Result<Shape> scaled_dot_shape(const ShapeQuery& q) {
   return product_shape(q, dims);
 }
 
-// Groups along one ragged dimension of lhs. A free one: rhs has a group dimension [m,k] x [g,k,n];
-// a contracting one: the output gets one in front [g,m,n]; a batch one changes nothing.
+// Groups along one ragged dimension of lhs. If it is free, rhs has a group dimension: [m,k] x
+// [g,k,n]; if contracting, the output gets a leading one: [g,m,n]; if batch, nothing changes.
 Result<Shape> ragged_dot_shape(const ShapeQuery& q) {
   const auto& a = q.attrs_as<RaggedDotAttrs>();
   HEDDLE_ASSIGN_OR_RETURN(DotDims dims, dot_dims(q, a.dot));
@@ -179,7 +180,7 @@ Result<Shape> ragged_dot_shape(const ShapeQuery& q) {
 
 namespace {
 
-// Every dimension has one role.
+// Checks that every dimension has exactly one role.
 Status want_roles(const ShapeQuery& q, int64_t a, int64_t b, const Ints& spatial, int64_t rank,
                   std::string_view what) {
   Ints all = spatial;

@@ -71,7 +71,7 @@ TEST(ShapeDot, RaggedDot) {
   EXPECT_EQ(infer(Opcode::ragged_dot, {"f32[3,11,5]", "f32[3,5,7]", "s32[2]"},
                   ragged(dims({0}, {2}, {0}, {1}), {0}, {})),
             "f32[3,11,7]");
-  // Group sizes of their own for each outer index.
+  // Separate group sizes for each outer index.
   EXPECT_EQ(infer(Opcode::ragged_dot, {"f32[19,17,11,5]", "f32[3,19,5,7]", "s32[19,17,3]"},
                   ragged(dims({0}, {3}, {1}, {2}), {2}, {0})),
             "f32[19,17,11,7]");

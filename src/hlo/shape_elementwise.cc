@@ -4,7 +4,7 @@
 namespace heddle::hlo {
 namespace {
 
-// Element types that an operator of one or two operands takes.
+// Element types that an operator of one or two operands accepts.
 int accepted_types(Opcode opcode) {
   switch (opcode) {
     case Opcode::ceil:
@@ -48,7 +48,7 @@ int accepted_types(Opcode opcode) {
   }
 }
 
-// Dimensions common to all operands; their types are left alone.
+// Dimensions common to all operands; types are not compared.
 Result<Shape> common_dims(const ShapeQuery& q) {
   Shape result(q.operand(0).type(), q.operand(0).dims());
   for (size_t i = 1; i < q.count(); ++i) {
@@ -142,7 +142,7 @@ Result<Shape> compare_shape(const ShapeQuery& q) {
   return result;
 }
 
-// The operands of `values` agree in all; the others may also be scalars.
+// The operands of `values` agree fully; the others may also be scalars.
 static Result<Shape> with_scalars(const ShapeQuery& q, std::span<const size_t> values,
                                   std::span<const size_t> others) {
   Shape result(q.operand(values[0]).type(), q.operand(values[0]).dims());
@@ -211,7 +211,7 @@ Result<Shape> stochastic_convert_shape(const ShapeQuery& q) {
   return result;
 }
 
-// Between widths the innermost dimension holds the parts: u32[4] <-> u8[4,4].
+// Between element widths the innermost dimension holds the parts: u32[4] <-> u8[4,4].
 Result<Shape> bitcast_convert_shape(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_array(q, 0));
   HEDDLE_RETURN_IF_ERROR(want_declared_array(q));
@@ -219,7 +219,7 @@ Result<Shape> bitcast_convert_shape(const ShapeQuery& q) {
   if (tensor::is_complex(from) != tensor::is_complex(to))
     return shape_error(q, "{} and {}: complex values only become complex ones",
                        tensor::type_name(from), tensor::type_name(to));
-  // Bits in memory: pred takes a byte.
+  // Bits in memory: pred occupies a byte.
   auto width = [](Type type) { return type == Type::pred ? 8 : tensor::type_bits(type); };
   const int from_bits = width(from), to_bits = width(to);
   std::vector<Dim> dims = q.operand(0).dims();

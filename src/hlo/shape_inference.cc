@@ -5,7 +5,7 @@
 namespace heddle::hlo {
 namespace {
 
-// The rule of every opcode: what is not listed is elementwise of one or two operands.
+// The rule of every opcode; opcodes that are not listed are elementwise with one or two operands.
 ShapeRule rule_of(Opcode opcode) {
   switch (opcode) {
     case Opcode::compare:

@@ -9,9 +9,9 @@
 
 namespace heddle::hlo {
 
-// Error: which operand, what was got and wanted. For opcodes whose shape is always declared
-// (parameter, constant, convert, reshape, custom-call, …) pass it as `declared`:
-// it is checked against the operands and returned.
+// Error: which operand, what was got and wanted. Opcodes whose shape is always declared (parameter,
+// constant, convert, reshape, custom-call, …) need `declared`; it is checked against the operands
+// and returned.
 Result<Shape> infer_shape(Opcode opcode, std::span<const Shape* const> operands, const Attrs& attrs,
                           std::span<Computation* const> called, const Shape* declared = nullptr);
 // True where text must write the shape out.

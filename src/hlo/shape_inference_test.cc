@@ -1,4 +1,4 @@
-// What holds for the rules of all opcodes together.
+// Properties of the shape rules of all opcodes.
 #include "hlo/shape_inference.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace heddle::hlo {
 namespace {
 
-// Shapes and attributes at random, mostly nonsense.
+// Random shapes and attributes, mostly nonsense.
 class Random {
  public:
   explicit Random(uint32_t seed) : engine_(seed) {}

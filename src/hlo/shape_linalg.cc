@@ -80,7 +80,7 @@ Result<Shape> fft_shape(const ShapeQuery& q) {
     const int64_t axis = x.rank() - transformed + i, length = a.fft_length[i];
     const bool last = i + 1 == transformed;
     if (length < 0) return shape_error(q, "fft_length={} is negative", text(a.fft_length));
-    // Of a real signal only the first half of the spectrum is kept.
+    // For a real signal only the first half of the spectrum is kept.
     const int64_t half = length == 0 ? 0 : length / 2 + 1;
     const int64_t wanted = last && real_output ? half : length;
     if (!agree(x.dims()[axis], Dim(wanted)))

@@ -154,7 +154,7 @@ Result<Shape> set_dimension_size_shape(const ShapeQuery& q) {
   if (q.operand(1).type() != Type::s32)
     return shape_error(q, "operand 1 is {}, wanted s32[]", text(q.operand(1)));
   Shape result(x.type(), x.dims());
-  // A size of its own from here on: the old symbol no longer names it.
+  // The size is independent from here on: the old symbol no longer names it.
   Dim dim = x.dims()[dimension];
   dim.dynamic = true;
   dim.symbol.clear();

@@ -123,7 +123,7 @@ TEST(ShapeMovement, SizesThatOverflowAreErrors) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message,
             "broadcast: the size of f32[1099511627776,1099511627776] overflows 64 bits");
-  // A zero beside them does not make them small.
+  // A zero extent must not hide that they are too large.
   huge = Shape::array(Type::f32, {0, kMax, kMax});
   EXPECT_FALSE(infer_shape(Opcode::parameter, {}, ParameterAttrs{0}, {}, &huge));
   huge = Shape::make_tuple({huge});

@@ -10,7 +10,7 @@ Shape one_or_tuple(std::vector<Shape> shapes) {
   return shapes.size() == 1 ? std::move(shapes[0]) : Shape::make_tuple(std::move(shapes));
 }
 
-// n arrays of equal dimensions and n scalars to start from, of their types.
+// n arrays of equal dimensions and n scalar start values of the same types.
 Status want_arrays_and_starts(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_arrays(q));
   if (q.count() % 2 != 0)
@@ -135,7 +135,7 @@ Result<Shape> sort_shape(const ShapeQuery& q) {
   return one_or_tuple(std::move(results));
 }
 
-// Along the last dimension: the k values and their s32 places.
+// Along the last dimension: the k values and their s32 indices.
 Result<Shape> topk_shape(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_type(q, 0, kAnyType & ~kComplex));
   const Shape& x = q.operand(0);

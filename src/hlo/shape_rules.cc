@@ -111,8 +111,8 @@ bool same_dims(const Shape& a, const Shape& b) {
 }
 
 Dim merged(const Dim& a, const Dim& b) {
-  // A static extent beside an unbounded one settles it; beside a bounded one of that bound the
-  // value may still be smaller.
+  // A static extent and an unbounded one: the static one is the result. A static extent equal to
+  // the other's bound: the actual extent may still be smaller.
   if (unbounded(a) != unbounded(b)) {
     Dim known = unbounded(a) ? b : a;
     if (known.dynamic && known.symbol.empty()) known.symbol = unbounded(a) ? a.symbol : b.symbol;
@@ -161,7 +161,7 @@ Status want_countable(const ShapeQuery& q, const Shape& shape) {
   for (const Dim& dim : shape.dims()) {
     if (unbounded(dim)) continue;
     if (dim.size < 0) return shape_error(q, "{} has a negative extent", text(shape));
-    // A zero must not hide the overflow of the others: strides are products of them.
+    // A zero must not hide an overflow of the other extents: strides are products of them.
     extents.push_back(std::max<int64_t>(dim.size, 1));
   }
   const std::optional<int64_t> elems = tensor::checked_product(extents);
@@ -189,7 +189,7 @@ Result<int64_t> window_extent(const ShapeQuery& q, int64_t extent, const WindowD
   if (w.size < 1 || w.stride < 1 || w.lhs_dilate < 1 || w.rhs_dilate < 1)
     return shape_error(q, "window axis {}: size {}, stride {}, dilation {} and {} must be positive",
                        axis, w.size, w.stride, w.lhs_dilate, w.rhs_dilate);
-  // The extent with gaps between the elements, padding around it.
+  // The dilated extent, then padded on both sides.
   int64_t padded = 0;
   if (extent > 0) {
     HEDDLE_ASSIGN_OR_RETURN(padded, multiply_extents(q, extent - 1, w.lhs_dilate));

@@ -1,4 +1,4 @@
-// What the rules of shape inference share. Private to shape_*.cc and verify.cc.
+// Helpers shared by the rules of shape inference. Private to shape_*.cc and verify.cc.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace heddle::hlo {
 
 using tensor::Dim;
 
-// One question: infer_shape's arguments.
+// The arguments of infer_shape.
 struct ShapeQuery {
   Opcode opcode;
   std::span<const Shape* const> operands;
@@ -42,7 +42,7 @@ tl::unexpected<Error> shape_error(const ShapeQuery& q, fmt::format_string<Args..
                                           fmt::format(format, std::forward<Args>(args)...))});
 }
 
-// Shape without layouts, a dimension, a list: as messages write them.
+// Text for messages: a shape without layouts, a dimension, a list.
 std::string text(const Shape& shape);
 std::string text(const Dim& dim);
 std::string text(const Ints& list);  // "{0, 1}"
@@ -75,33 +75,33 @@ Status want_dims(const ShapeQuery& q, const Ints& dims, int64_t rank, std::strin
                  bool sorted = false);
 Status want_dim(const ShapeQuery& q, int64_t dim, int64_t rank, std::string_view name);
 
-// Extents that may be one at run time: equal sizes (bounds), or one of them unbounded.
+// Extents that may be equal at run time: equal sizes (bounds), or one of them unbounded.
 bool agree(const Dim& a, const Dim& b);
 bool same_dims(const Shape& a, const Shape& b);  // agree() in each; types aside
-// What is known of a dimension that is both: precondition agree(). Dynamic where one is; the size
-// of the bounded one; the first symbol.
+// Combines the knowledge about one dimension from two shapes; precondition agree(). Dynamic if
+// either is; the size of the bounded one; the first symbol.
 Dim merged(const Dim& a, const Dim& b);
-// `dim` with another extent: stays dynamic; keeps its symbol only where the extent stays.
+// `dim` with another extent: stays dynamic; keeps its symbol only if the extent is unchanged.
 Dim resized(const Dim& dim, int64_t size);
 bool unbounded(const Dim& dim);
-// Same type, and sizes as inferred; dynamic flags, symbols and layouts aside. Recursive.
+// Same type, and sizes as inferred; dynamic flags, symbols and layouts are ignored. Recursive.
 bool declared_fits(const Shape& declared, const Shape& inferred);
-// Product of the extents; nothing where one is unbounded.
+// Product of the extents; nothing if one is unbounded.
 std::optional<int64_t> known_elems(const Shape& shape);
-// Error where the elements or the bytes of an array in it overflow int64, or its rank is too high.
+// Error if the elements or the bytes of an array in it overflow int64, or its rank is too high.
 Status want_countable(const ShapeQuery& q, const Shape& shape);
 
-// a + b, a * b as extents; an error where it overflows.
+// a + b, a * b as extents; an error on overflow.
 Result<int64_t> add_extents(const ShapeQuery& q, int64_t a, int64_t b);
 Result<int64_t> multiply_extents(const ShapeQuery& q, int64_t a, int64_t b);
 // Output extent of a window dimension over `extent` elements.
 Result<int64_t> window_extent(const ShapeQuery& q, int64_t extent, const WindowDim& window,
                               size_t axis);
 
-// Counts against the opcode's row (invariant 4).
+// Checks counts against the opcode's row (invariant 4).
 Status check_operand_count(const ShapeQuery& q);
 Status check_called_count(const ShapeQuery& q);
-// The called computations: count, parameters and result as the opcode wants them (invariant 8).
+// The called computations: count, parameters and result as the opcode requires (invariant 8).
 Status check_called(const ShapeQuery& q);
 
 // One per family, by file.

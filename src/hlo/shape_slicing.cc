@@ -30,7 +30,7 @@ Status want_starts(const ShapeQuery& q, size_t first, int64_t rank) {
   return {};
 }
 
-// The indices' dimensions but the one that holds the index vector.
+// The indices' dimensions without the one that holds the index vector.
 std::vector<Dim> batch_dims_of(const Shape& indices, int64_t index_vector_dim) {
   std::vector<Dim> dims;
   for (int64_t d = 0; d < indices.rank(); ++d)
@@ -38,7 +38,7 @@ std::vector<Dim> batch_dims_of(const Shape& indices, int64_t index_vector_dim) {
   return dims;
 }
 
-// What gather and scatter share, under their own names of the attributes.
+// Dimension numbers common to gather and scatter, under each operator's attribute names.
 struct IndexDims {
   const Shape &operand, &indices;
   int64_t index_vector_dim;
@@ -73,7 +73,7 @@ Status check_index_dims(const ShapeQuery& q, const IndexDims& x) {
   if (x.index_vector_dim < 0 || x.index_vector_dim > x.indices.rank())
     return shape_error(q, "index_vector_dim {} is outside the indices {}", x.index_vector_dim,
                        text(x.indices));
-  // Past the last dimension: an index is one number.
+  // If index_vector_dim is past the last dimension, an index is one number.
   const Dim vector =
       x.index_vector_dim == x.indices.rank() ? Dim(1) : x.indices.dims()[x.index_vector_dim];
   if (!agree(vector, Dim(static_cast<int64_t>(x.map.size()))))
@@ -102,7 +102,7 @@ Result<Shape> slice_shape(const ShapeQuery& q) {
       return shape_error(q, "[{}:{}:{}] of {} (operand 0 axis {})", start, limit, stride, text(dim),
                          d);
     const int64_t extent = (limit - start) / stride + ((limit - start) % stride != 0);
-    // One element of a dynamic dimension is there: the rest may not be (XLA's rule).
+    // One element of a dynamic dimension always exists; the others may not (XLA's rule).
     const bool dynamic = dim.dynamic && !unbounded(dim) && extent != 1;
     dims.push_back(dynamic ? resized(dim, extent) : Dim(extent));
     if (dynamic && (start != 0 || stride != 1)) dims.back().symbol.clear();

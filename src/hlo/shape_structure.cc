@@ -1,5 +1,5 @@
 // Shapes of control flow, tuples, parameters and constants, asynchronous pairs, tokens, random
-// numbers and what is opaque.
+// numbers and opaque operators.
 #include "hlo/shape_rules.h"
 
 namespace heddle::hlo {

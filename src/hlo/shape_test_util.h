@@ -48,7 +48,7 @@ inline std::string infer_as(const std::string& declared, Opcode opcode,
   return infer(opcode, operands, attrs, called, declared);
 }
 
-// Computations of a given signature; what they do is left to a custom call.
+// Computations of a given signature; the body is a custom call.
 class Functions {
  public:
   Computation* operator()(const std::vector<std::string>& parameters, const std::string& result) {

@@ -1,9 +1,10 @@
-// State arrays: what a program keeps from run to run. State i of n is parameter (count - n + i) of
-// the entry and element (size - n + i) of its root, a tuple: the run goes from the one to the
-// other. Both are hidden from who runs the program, and share memory where the plan can.
+// State arrays: data that a program keeps from run to run. State i of n is parameter (count - n +
+// i) of the entry and element (size - n + i) of its root, a tuple: a run maps the former to the
+// latter. Both are hidden from the caller of the program, and share memory where the plan can
+// arrange it.
 //
-// Module::states holds them; in a module's text heddle_states={number ...; ...}.
-// Thread safety: that of the module.
+// Module::states holds the initial values; in a module's text heddle_states={number ...; ...}.
+// Thread safety: as for the module.
 #pragma once
 
 #include <vector>
@@ -16,13 +17,13 @@ std::string states_text(const std::vector<std::vector<uint64_t>>& states);  // w
 // Error: the text is not of the form above.
 Result<std::vector<std::vector<uint64_t>>> read_states(std::string_view text);
 
-// The values that the first run of a loaded program begins with, in order. None: the module has no
-// states, or what it says of them does not fit its entry (invariant 13).
+// The initial values for the first run of a loaded program, in order. None: the module has no
+// states, or Module::states does not fit its entry (invariant 13).
 std::vector<Literal> states_of(const Module& module);
-// In place of what the module says. `starts`: arrays without complex numbers; none: no states.
+// Replaces Module::states. `starts`: arrays without complex numbers; empty: no states.
 void set_states(Module* module, const std::vector<Literal>& starts);
 
-// Invariant 13: what the module says of states fits the entry, or it says nothing.
+// Invariant 13: Module::states fits the entry, or is empty.
 bool states_fit(const Module& module);
 
 }  // namespace heddle::hlo

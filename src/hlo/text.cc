@@ -7,7 +7,7 @@
 namespace heddle::hlo {
 namespace {
 
-// The ranges between the `// -----` lines.
+// The ranges between `// -----` lines.
 std::vector<std::pair<size_t, size_t>> split_lines(std::string_view text) {
   std::vector<std::pair<size_t, size_t>> parts;
   size_t begin = 0;

@@ -1,4 +1,4 @@
-// XLA's own HLO files (HEDDLE_CORPORA/xla-hlo, where that variable is set): every module parses,
+// XLA's own HLO files (HEDDLE_CORPORA/xla-hlo, if that variable is set): every module parses,
 // verifies and survives printing.
 #include <gtest/gtest.h>
 
@@ -59,7 +59,8 @@ void check_file(const std::filesystem::path& path, Counts& counts) {
 
 TEST(TextCorpus, EveryModuleParsesVerifiesAndRoundTrips) {
   const char* corpora = std::getenv("HEDDLE_CORPORA");
-  // Third-party data is no part of the project; script/test sets the variable where it is at hand.
+  // Third-party data is not part of the project; script/test sets the variable if the data is
+  // available.
   if (!corpora) GTEST_SKIP() << "HEDDLE_CORPORA is not set: no third-party HLO files to read";
   const std::filesystem::path root = std::filesystem::path(corpora) / "xla-hlo";
   if (!std::filesystem::exists(root)) GTEST_SKIP() << root << " does not exist";

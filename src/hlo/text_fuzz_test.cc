@@ -1,4 +1,5 @@
-// Damaged texts: parsing returns, whatever it says. What it accepts prints and can be verified.
+// Damaged texts: parsing returns with or without an error. Accepted text can be printed and
+// verified.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -85,7 +86,7 @@ std::vector<std::string> seeds() {
 }
 
 TEST(TextFuzz, DamagedModulesReturn) {
-  // More on request: HEDDLE_FUZZ is a factor.
+  // HEDDLE_FUZZ multiplies the number of rounds.
   const char* factor = std::getenv("HEDDLE_FUZZ");
   const int rounds = 300 * (factor ? std::max(1, std::atoi(factor)) : 1);
   uint32_t seed = 1;

@@ -86,7 +86,7 @@ TEST(LiteralText, Values) {
   // The nearest f32 of the decimal, not of its f64: 1 + 2^-24 + 2^-60.
   EXPECT_EQ(value("1.00000005960464477626", "f32[]").get_bits(0), 0x3f800001u);
   EXPECT_EQ(value("({1, 2}, ())", "(f32[2], ())").elements()[0].get_f64(1), 2);
-  EXPECT_EQ(value("5", "f32[2,2]").get_f64(0), 5);  // as XLA: the others are zero
+  EXPECT_EQ(value("5", "f32[2,2]").get_f64(0), 5);  // as in XLA: the others are zero
   EXPECT_EQ(value("5", "f32[2,2]").get_f64(3), 0);
 }
 

@@ -1,4 +1,4 @@
-// Modules as text: the forms that are read, what is printed, and the errors.
+// Modules as text: accepted forms, printed form, and errors.
 #include "hlo/text.h"
 #include "hlo/loop_trips.h"
 
@@ -39,7 +39,7 @@ std::string in_entry(std::string_view lines) {
       lines);
 }
 
-// The file's modules as the file has them: comments removed, blank lines aside.
+// The modules of a file in its own formatting, without comments and blank lines.
 std::string canonical(const std::string& file) {
   std::string out;
   for (size_t at = 0; at < file.size();) {
@@ -249,7 +249,7 @@ TEST(Text, DeepNestingIsAnErrorNotACrash) {
   EXPECT_EQ(error_of(in_entry("t = f32[2,3] " + some + "x" + std::string(400, ')'))), "no error");
 }
 
-// Shapes that nobody wrote are bounded too.
+// Inferred shapes are bounded too.
 TEST(Text, GrowingTuplesAreAnError) {
   std::string doubling = "t0 = tuple(x, x)\n", deep = doubling;
   for (int i = 0; i < 60; ++i) doubling += fmt::format("  t{} = tuple(t{}, t{})\n", i + 1, i, i);

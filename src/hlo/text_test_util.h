@@ -1,4 +1,4 @@
-// What the tests of HLO text share: comparison of modules by structure, and the test files.
+// Shared by the tests of HLO text: comparison of modules by structure, and the test files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,8 +30,8 @@ std::vector<std::string> names_of(const std::vector<T*>& list) {
   return names;
 }
 
-// The first difference, or an empty string. Computations are compared by name, what they hold in
-// order; ids aside.
+// The first difference, or an empty string. Computations are compared by name and their contents in
+// order; ids are ignored.
 inline std::string difference(const Instr& a, const Instr& b) {
   if (a.name() != b.name()) return "name " + a.name() + " against " + b.name();
   if (a.opcode() != b.opcode()) return "opcode of " + a.name();

@@ -1,7 +1,7 @@
-// One result of a top-k: what fuse makes of the elements of a `topk`, so that each is an array like
-// any other and can share a kernel with its readers. A custom call of one operand whose target says
-// which end is taken and which result it is; k is the last extent of its shape. Values are ordered
-// as by `topk`: by total order, of equals the first one first.
+// One result of a top-k. fuse replaces the tuple elements of a `topk` by these, so that each is an
+// ordinary array and can share a kernel with its readers. A custom call of one operand whose target
+// selects largest or smallest and values or indices; k is the last extent of its shape. Values are
+// ordered as by `topk`: total order, and for equal values by index.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace heddle::hlo {
 struct TopKPart {
   int64_t k = 0;
   bool largest = true;  // else the k smallest
-  bool places = false;  // s32 places along the last dimension, else the values
+  bool places = false;  // s32 indices along the last dimension, else the values
 };
 
 inline std::string_view top_k_target(const TopKPart& part) {
@@ -22,7 +22,7 @@ inline std::string_view top_k_target(const TopKPart& part) {
   return part.places ? "heddle.smallest.places" : "heddle.smallest.values";
 }
 
-// None: another instruction, or one that is not as above.
+// None: another instruction, or a call that does not have this form.
 inline std::optional<TopKPart> top_k_part(const Instr& instr) {
   if (!instr.is(Opcode::custom_call) || instr.operands().size() != 1 || !instr.called().empty())
     return std::nullopt;

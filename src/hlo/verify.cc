@@ -74,7 +74,7 @@ class Verifier {
     }
   }
 
-  // Invariants 1, 2, 12 and 7's first half. False: its operands cannot be asked for shapes.
+  // Invariants 1, 2, 12 and the first half of 7. False: its operands' shapes cannot be read.
   bool check_links(const Instr& instr, const Computation& c) {
     bool linked = true;
     if (instr.parent() != &c) {
@@ -109,7 +109,7 @@ class Verifier {
     return linked;
   }
 
-  // How many different instructions use each.
+  // Number of distinct users of each instruction.
   void count_users(const Computation& c) {
     wanted_users_.clear();
     for (const Instr* instr : c.instrs()) {
@@ -160,7 +160,7 @@ class Verifier {
     return {instr.opcode(), shapes_, instr.attrs(), instr.called(), &instr.shape()};
   }
 
-  // Invariants 8 and 5; shapes_ is that of `instr`.
+  // Invariants 8 and 5; shapes_ holds the operand shapes of `instr`.
   void check_shape(const Instr& instr, const Computation& c) {
     if (Status status = check_called(query(instr)); !status) {
       violation(8, "{}: {}", where(instr, c), status.error().message);
@@ -237,7 +237,7 @@ class Verifier {
   void check_aliases() {
     if (module_.input_output_alias.empty()) return;
     const Computation* entry = module_.entry();
-    if (!entry || !owned_.contains(entry) || !entry->root()) return;  // said already
+    if (!entry || !owned_.contains(entry) || !entry->root()) return;  // reported already
     std::set<Ints> outputs;
     for (const Alias& alias : module_.input_output_alias) {
       const std::string name =
@@ -261,12 +261,12 @@ class Verifier {
   // Invariant 14.
   void check_symbols() {
     const Computation* entry = module_.entry();
-    if (!entry || !owned_.contains(entry)) return;  // said already
+    if (!entry || !owned_.contains(entry)) return;  // reported already
     auto parameter = [&](int64_t number) -> const Shape* {
       const auto count = static_cast<int64_t>(entry->parameters().size());
       return number >= 0 && number < count ? &entry->parameters()[number]->shape() : nullptr;
     };
-    // No extents before the pass mask_padding, which gives them to all.
+    // Symbols have no extent parameters before the pass mask_padding, which adds them to all.
     const bool masked = module_.symbols.empty() || module_.symbols[0].extent != -1;
     for (const Symbol& symbol : module_.symbols) {
       const Shape* extent = parameter(symbol.extent);
@@ -295,9 +295,9 @@ class Verifier {
   const Module& module_;
   std::vector<std::string> violations_;
   std::unordered_set<const Computation*> owned_;
-  std::unordered_map<const Instr*, size_t> places_;        // of the computation at hand
+  std::unordered_map<const Instr*, size_t> places_;        // of the current computation
   std::unordered_map<const Instr*, size_t> wanted_users_;  // likewise
-  std::vector<const Shape*> shapes_;                       // of the operands at hand
+  std::vector<const Shape*> shapes_;                       // of the current instruction's operands
 };
 
 }  // namespace

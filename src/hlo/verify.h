@@ -6,7 +6,7 @@
 
 namespace heddle::hlo {
 
-// Error: one line a violation, "invariant 5: %add.3 in %main: shape f32[2] but inference says …".
+// Error: one line per violation, "invariant 5: %add.3 in %main: shape f32[2] but inference says …".
 Status verify(const Module& module);
 
 }  // namespace heddle::hlo

@@ -1,7 +1,7 @@
-// The one custom call that heddle itself makes: a filter that lies transformed for Winograd's
-// algorithm, seen as the filter that it is. Its operand U is f32[t,t,panel,c,width] with t = m + 2,
-// which holds G·w·Gᵀ for every pair of channels, output channels in panels; its value is w as
-// f32[3,3,c,features]. F(m x m, 3x3) is known for m = 2 and m = 4.
+// The custom call for a filter stored transformed for Winograd's algorithm, with the original
+// filter as its value. Its operand U is f32[t,t,panel,c,width] with t = m + 2, which holds G·w·Gᵀ
+// for every pair of channels, output channels in panels; its value is w as f32[3,3,c,features]. F(m
+// x m, 3x3) is supported for m = 2 and m = 4.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ namespace heddle::hlo {
 
 inline constexpr std::string_view kWinogradFilter = "heddle.winograd_filter";
 
-// The outputs m along a side of a tile; 0: another instruction, or one that is not as above.
+// The number m of outputs along a side of a tile; 0: another instruction, or another form.
 inline int64_t winograd_filter(const Instr& instr) {
   if (!instr.is(Opcode::custom_call) || instr.operands().size() != 1 || !instr.called().empty() ||
       instr.attrs_as<CustomCallAttrs>().custom_call_target != kWinogradFilter)

@@ -15,7 +15,7 @@ using tensor::Type;
 
 bool both_nan(double a, double b) { return std::isnan(a) && std::isnan(b); }
 
-// Of two parts of one floating-point type.
+// Compares two real components of one floating-point type.
 bool agree(const Assertion& assertion, Type type, double got, double want) {
   const bool same = both_nan(got, want) || got == want;
   switch (assertion.kind) {

@@ -1,4 +1,5 @@
-// What a StableHLO test expects of the values that it computes (operations of the `check` dialect).
+// Expectations of a StableHLO test about the values that it computes (operations of the `check`
+// dialect).
 #pragma once
 
 #include <cstdint>
@@ -8,12 +9,12 @@
 
 namespace heddle::import {
 
-// Outputs `got` and `want` of the module are to agree.
+// Outputs `got` and `want` of the module must agree.
 struct Assertion {
   enum class Kind : uint8_t {
     equal,         // bit for bit; -0 is +0 and NaN is NaN
     almost_equal,  // each difference at most `tolerance`
-    close          // each distance in representable numbers within [least_ulp, most_ulp]
+    close          // each distance, in representable numbers, within [least_ulp, most_ulp]
   };
   Kind kind = Kind::equal;
   size_t got = 0, want = 0;  // numbers of outputs
@@ -22,7 +23,7 @@ struct Assertion {
   std::string name;  // "check.expect_eq at 12:5"
 };
 
-// What does not hold, in one line; empty: nothing.
+// A one-line description of the failure; empty: the assertion holds.
 std::string failure_of(const Assertion& assertion, const tensor::Literal& got,
                        const tensor::Literal& want);
 

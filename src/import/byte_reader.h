@@ -1,4 +1,4 @@
-// Reads the bytes of MLIR's bytecode front to back, and never behind the end of a section.
+// Reads the bytes of MLIR's bytecode front to back, and never past the end of a section.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,12 +10,12 @@
 
 namespace heddle::import {
 
-// A section, or a part of one. Errors (Failure): "SECTION, byte N: …", where N counts from the
-// front of the file.
+// A section, or a part of one. Errors (Failure): "SECTION, byte N: …", where N is the offset in the
+// file.
 class ByteReader {
  public:
   ByteReader() = default;
-  // `offset`: where `bytes` begin in the file. `section` must outlive the reader.
+  // `offset`: position of `bytes` in the file. `section` must outlive the reader.
   ByteReader(std::string_view section, std::string_view bytes, size_t offset)
       : section_(section), bytes_(bytes), offset_(offset) {}
 
@@ -25,21 +25,21 @@ class ByteReader {
   std::string_view section() const { return section_; }
 
   uint8_t byte();
-  // 1 to 9 bytes: the zeros at the low end of the first byte count those behind it.
+  // 1 to 9 bytes: the trailing zeros of the first byte give the number of further bytes.
   uint64_t varint();
   int64_t signed_varint();  // zigzag
   // A varint with a flag in its lowest bit.
   uint64_t flagged(bool* flag);
-  // How many `what` follow, each of at least one byte of this section.
+  // A count of `what`, each of which takes at least one byte of this section.
   size_t count(std::string_view what);
-  // An index of a table of `size` entries.
+  // An index into a table of `size` entries.
   size_t index(std::string_view what, size_t size);
   // The low `bits` (at most 64) of a number: a byte up to 8 bits, else a signed varint.
   uint64_t number(int bits);
   std::string_view take(size_t size);
   std::string_view blob() { return take(count("bytes")); }
   std::string_view c_string();
-  ByteReader part(size_t size);  // the next bytes as a reader of their own
+  ByteReader part(size_t size);  // the next bytes as a separate reader
   void align(uint64_t alignment);
   void want_end() const;
 

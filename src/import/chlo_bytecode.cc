@@ -1,5 +1,5 @@
-// Bytecode of the dialects that a portable artifact may hold beside vhlo when its writer allows it:
-// chlo, whose encodings are no promise of its authors, and sdy, which does nothing here.
+// Bytecode of the dialects that a portable artifact may contain besides vhlo if its writer allows
+// it: chlo, whose encodings have no compatibility guarantee, and sdy, which is ignored here.
 #include "import/vhlo.h"
 
 namespace heddle::import {

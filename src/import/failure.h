@@ -1,5 +1,5 @@
-// How errors travel inside this folder: thrown where they are found, deep inside a handler, and
-// turned into a Result at the folder's border (onnx.cc). No exception leaves the folder.
+// Errors inside this folder are exceptions: thrown where they are found, deep inside a handler, and
+// converted to a Result at the folder's boundary (onnx.cc). No exception leaves the folder.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,10 +16,10 @@ struct Value;  // onnx_op.h
 
 struct Failure {
   Error error;
-  // The value that would have to be known at import for this not to happen; null: none. It lives as
+  // The value that would have to be known at import to avoid this error; null: none. It lives as
   // long as the Importer.
   const Value* needs = nullptr;
-  bool placed = false;  // on its way out it has passed the nodes that were being walked over
+  bool placed = false;  // set by the first node walk that it leaves, which records later reads
 };
 
 template <typename... Args>
@@ -27,13 +27,13 @@ template <typename... Args>
   throw Failure{Error{ErrorKind::user, fmt::format(format, std::forward<Args>(args)...)}, nullptr};
 }
 
-// The same, of a kind that callers tell apart.
+// The same, with a kind that callers can distinguish.
 template <typename... Args>
 [[noreturn]] void fail_as(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
   throw Failure{Error{kind, fmt::format(format, std::forward<Args>(args)...)}, nullptr};
 }
 
-// The same as fail(), for want of a value.
+// The same as fail(), because of a value that is not known.
 template <typename... Args>
 [[noreturn]] void fail_needing(const Value* value, fmt::format_string<Args...> format,
                                Args&&... args) {
@@ -46,10 +46,10 @@ T value_or_throw(Result<T> result) {
   return std::move(*result);
 }
 
-// A name from a file, in quotes, fit for one line: control characters and quotes escaped,
+// A name from a file, in quotes, for use in one line: control characters and quotes escaped,
 // shortened.
 std::string quoted(std::string_view name);
-// Names in a message may have any characters: control characters are escaped.
+// Escapes control characters: names in a message may contain any character.
 Error one_line(Error error);
 
 }  // namespace heddle::import

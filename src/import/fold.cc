@@ -18,7 +18,7 @@ using tensor::Shape;
 using tensor::Type;
 using Folded = std::optional<Literal>;
 
-// Numbers that one of the two arithmetics represents exactly.
+// Types whose values one of the two arithmetics represents exactly.
 bool is_int(Type type) {
   return type == Type::pred || (tensor::is_integer(type) && type != Type::u64);
 }
@@ -166,7 +166,7 @@ Folded Folder::convert(const Instr& instr, const Literal& x) {
       result.set_f64(i, x.get_f64(i));
     } else {
       const double value = x.get_f64(i);
-      constexpr double kLargest = 0x1p31;  // what every integer type's conversion agrees on
+      constexpr double kLargest = 0x1p31;  // all integer conversions agree below it
       if (!(std::abs(value) < kLargest) || to == Type::pred) return std::nullopt;
       result.set_s64(i, static_cast<int64_t>(value));
       if (result.get_s64(i) != static_cast<int64_t>(value)) return std::nullopt;
@@ -210,7 +210,7 @@ Folded Folder::pad(const Instr& instr, const Literal& x, const Literal& value) {
   return result;
 }
 
-// As Builder::take makes it: one dimension is taken from, positions are clamped.
+// A gather in the form of Builder::take: along one dimension, with clamped positions.
 Folded Folder::gather(const Instr& instr, const Literal& x, const Literal& indices) {
   const auto& attrs = instr.attrs_as<hlo::GatherAttrs>();
   const bool take =
@@ -385,11 +385,11 @@ std::optional<std::vector<Literal>> fold(const std::vector<Instr*>& roots, FoldB
 
 namespace {
 
-// Extents of at most so many numbers may be lists: of pairs, as of pads.
+// Dimensions of at most this extent may be lists (such as the pairs of pads).
 constexpr int64_t kMostListed = 2;
 
-// Whether a step along dimension d adds the same everywhere where the dimensions up to kMostListed
-// have the same index.
+// Whether a step along dimension d adds the same number everywhere, separately for each index in
+// the dimensions of at most kMostListed.
 bool is_straight(const Literal& value, int64_t d) {
   const std::vector<int64_t> extents = value.shape().extents();
   const int64_t extent = extents[static_cast<size_t>(d)];

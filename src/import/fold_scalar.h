@@ -8,7 +8,7 @@
 
 namespace heddle::import {
 
-// Nothing where the operator is not known or has no sensible answer. Integers wrap.
+// Nothing if the operator is not known or has no sensible result. Integers wrap.
 std::optional<int64_t> fold_unary(hlo::Opcode opcode, int64_t x, bool is_bool);
 std::optional<double> fold_unary(hlo::Opcode opcode, double x);
 std::optional<int64_t> fold_binary(hlo::Opcode opcode, int64_t x, int64_t y);

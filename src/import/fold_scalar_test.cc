@@ -1,5 +1,4 @@
-// What import computes of constants is what kernels compute, in the cases where C++ says something
-// else or nothing at all.
+// Folding at import gives the same results as kernels, also where C++ would differ or is undefined.
 #include "import/fold_scalar.h"
 
 #include <gtest/gtest.h>

@@ -18,7 +18,7 @@ using hlo::Opcode;
 using tensor::Shape;
 using tensor::Type;
 
-// "potrf" of "lapack_spotrf_ffi" and "lapack_spotrf"; empty: another kind of target.
+// "potrf" for "lapack_spotrf_ffi" and "lapack_spotrf"; empty: another kind of target.
 std::string_view routine_of(std::string_view target) {
   for (std::string_view prefix : {"lapack_", "blas_"}) {
     if (!target.starts_with(prefix)) continue;
@@ -29,7 +29,7 @@ std::string_view routine_of(std::string_view target) {
   return {};
 }
 
-// `name = 76 : ui8` in the backend's configuration: a letter, 'L'. 0: not said.
+// The letter in `name = 76 : ui8` in the backend configuration, here 'L'. 0: absent.
 char letter_of(const Instr& call, std::string_view name) {
   for (const auto& [key, value] : call.annotations()) {
     if (key != "backend_config") continue;
@@ -48,7 +48,7 @@ std::optional<bool> is_lower(const Instr& call) {
   return letter == 'L';
 }
 
-// (factor, status): one matrix, or a batch of them.
+// Results (factor, status), for one matrix or a batch.
 bool fits_potrf(const Instr& call) {
   if (call.operands().size() != 1 || !call.shape().is_tuple()) return false;
   const Shape& x = call.operand(0)->shape();
@@ -60,7 +60,7 @@ bool fits_potrf(const Instr& call) {
   return parts[1].extents() == Ints(extents.begin(), extents.end() - 2);
 }
 
-// The status is 0, or 1 where a factor has a NaN: there is none.
+// The status is 1 if the factor has a NaN (the matrix had no factor), else 0.
 Instr* potrf(const Instr& call, bool lower, Builder& b) {
   Instr* x = call.operand(0);
   hlo::CholeskyAttrs attrs;
@@ -72,8 +72,8 @@ Instr* potrf(const Instr& call, bool lower, Builder& b) {
   return b.tuple({factor, b.convert(failed, Type::s32)});
 }
 
-// Operands: the triangular matrix and the right sides, one matrix each or batches of them. Null: it
-// is none that is known here.
+// Operands: the triangular matrix and the right-hand sides, one matrix each or batches of them.
+// Null: a form that is not supported here.
 Instr* trsm(const Instr& call, Builder& b) {
   using Transpose = hlo::TriangularSolveAttrs::Transpose;
   const char side = letter_of(call, "side"), trans = letter_of(call, "trans_x"),
@@ -96,7 +96,7 @@ Instr* trsm(const Instr& call, Builder& b) {
 }  // namespace
 
 Status replace_lapack_calls(hlo::Module& module) {
-  std::vector<hlo::Computation*> computations;  // building a reduction adds one
+  std::vector<hlo::Computation*> computations;  // a copy: building a reduction adds one
   for (const auto& computation : module.computations()) computations.push_back(computation.get());
   for (hlo::Computation* computation : computations) {
     const std::vector<Instr*> instrs = computation->instrs();

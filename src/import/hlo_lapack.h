@@ -6,8 +6,8 @@
 
 namespace heddle::import {
 
-// lapack_?potrf_ffi becomes cholesky, with the status that it gives beside the factor;
-// lapack_?trsm_ffi triangular-solve. Others stay: HLO has no operator for them.
+// lapack_?potrf_ffi becomes cholesky, with the status that it returns besides the factor;
+// lapack_?trsm_ffi becomes triangular-solve. Other calls stay: HLO has no operator for them.
 Status replace_lapack_calls(hlo::Module& module);
 
 }  // namespace heddle::import

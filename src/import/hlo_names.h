@@ -1,4 +1,4 @@
-// Private to import: what a module of HLO, text or proto, becomes for its users.
+// Private to import: turns a module of HLO, text or proto, into an Imported.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace heddle::import {
 
-// Verified; names of inputs and outputs by CLI.md; constants without values only where Options
+// Verified; names of inputs and outputs as in CLI.md; constants without values only if Options
 // allow it; bounded dimensions at their bounds. Errors (user).
 Result<Imported> with_names(std::unique_ptr<hlo::Module> module, const Options& options);
 

@@ -32,7 +32,7 @@ void read_entry_layout(HloReader& message, hlo::Module& module) {
 // The kinds of file, by their structure.
 enum class Kind { none, module, wrapped, snapshot };
 
-// Calls visit(field, bytes) for each string or message of a well-formed message; others: false.
+// Calls visit(field, bytes) for each string or message of a well-formed message; false for others.
 template <typename Visit>
 bool walk(std::string_view bytes, Visit visit) {
   protozero::pbf_reader in(bytes.data(), bytes.size());
@@ -59,7 +59,7 @@ std::string_view first_field(std::string_view bytes, unsigned wanted) {
   return found;
 }
 
-// Its computations hold instructions, which have an opcode.
+// Whether it has computations with instructions that have an opcode.
 bool is_module(std::string_view bytes) {
   const std::string_view computation = first_field(bytes, 3);
   const std::string_view instruction = first_field(computation, 2);
@@ -95,7 +95,7 @@ HloFile read_file(HloReader& file, Kind kind, const std::shared_ptr<const void>&
     literals(file, 2);
     file.message(3, false, [&](HloReader& m) { out.result = read_literal(m, owner); });
   }
-  // Of a field that is there twice the last one counts, which may hold none.
+  // If a field occurs twice the last one counts, and it may be empty.
   if (!out.module) fail("no module: the file is damaged");
   return out;
 }

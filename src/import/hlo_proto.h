@@ -1,9 +1,9 @@
 // HLO protos (openxla/xla: HloModuleProto; HloProto, HloSnapshot and HloUnoptimizedSnapshot around
-// one) to hlo::Module. The module is the one that the text of the same XLA module gives.
+// one) to hlo::Module. The result equals that of the text of the same XLA module.
 //
-// Ids of instructions and computations must be of what stands before, so there is no cycle. Errors
-// are the user's: damaged files, unknown operators, what no field of ours stands for and has a
-// meaning (sparse operands). What has none is left out, with a note.
+// Instructions and computations may only refer to ids that come before them, so there is no cycle.
+// Errors are the user's: damaged files, unknown operators, content without an equivalent here that
+// has a meaning (sparse operands). Content without a meaning is left out, with a note.
 #pragma once
 
 #include <memory>
@@ -25,15 +25,15 @@ struct HloFile {
   std::vector<std::string> notes;
 };
 
-// Literals are views of `bytes` where they lie there as they are; `owner` keeps the bytes alive.
-// Not verified.
+// Literals are views of `bytes` if they are stored there in the right form; `owner` keeps the bytes
+// alive. Not verified.
 Result<HloFile> read_hlo_proto(std::string_view bytes, const std::shared_ptr<const void>& owner);
 
-// Verified, with names as import_hlo_text gives them.
+// Verified, with the names that import_hlo_text gives.
 Result<Imported> import_hlo_proto(std::string_view bytes, const std::shared_ptr<const void>& owner,
                                   const Options& options = {});
 
-// Whether bytes are one of the four messages; they may be damaged further in.
+// Whether bytes are one of the four messages; they may still be damaged further in.
 bool is_hlo_proto(std::string_view bytes);
 
 }  // namespace heddle::import

@@ -1,4 +1,4 @@
-// The fields of an instruction's attributes, a function for each struct of hlo/attrs.h: see
+// The fields of an instruction's attributes, one function for each struct of hlo/attrs.h: see
 // hlo_proto_fields.h. Called with the struct's defaults (reading) or a copy of it (writing).
 #pragma once
 
@@ -11,11 +11,11 @@ template <typename Io>
 struct AttrFields {
   Io& io;
   hlo::Opcode opcode;
-  tensor::Type operand;  // element type of the first operand; tuple: there is none
+  tensor::Type operand;  // element type of the first operand; tuple: no operand
 
   void operator()(hlo::NoAttrs&) {}
   void operator()(hlo::ParameterAttrs& a) { io.integer(9, a.number); }
-  void operator()(hlo::ConstantAttrs&) {}  // the literal: apart
+  void operator()(hlo::ConstantAttrs&) {}  // the literal is handled separately
   void operator()(hlo::DimensionsAttrs& a) { io.ints(14, a.dimensions); }
   void operator()(hlo::DimensionAttrs& a) { dimension(a.dimension); }
   void operator()(hlo::ReshapeAttrs& a) {
@@ -47,7 +47,7 @@ struct AttrFields {
     static constexpr std::array<std::string_view, 5> kTypes = {"", "FLOAT", "TOTALORDER", "SIGNED",
                                                                "UNSIGNED"};
     word(63, kDirections, a.direction);
-    // A proto says always how numbers are compared, text only where it is not as usual.
+    // A proto always has the type of a comparison, text only if it is not the default.
     if (a.type == hlo::CompareType::by_type) a.type = usual_comparison();
     word(72, kTypes, a.type);
     if (Io::kReads && a.type == usual_comparison()) a.type = hlo::CompareType::by_type;
@@ -131,7 +131,7 @@ struct AttrFields {
     choose(io, 96, "is_associative", a.is_associative, kStates);
   }
   void operator()(hlo::BatchNormAttrs& a) {
-    // Of the 32-bit number the shortest text, as HLO text has it.
+    // The shortest text of the 32-bit number, as in HLO text.
     float epsilon = static_cast<float>(a.epsilon);
     io.real(24, epsilon);
     if constexpr (Io::kReads) a.epsilon = std::strtod(fmt::to_string(epsilon).c_str(), nullptr);
@@ -173,7 +173,7 @@ struct AttrFields {
     const bool has_groups = !a.replica_groups.empty();
     bool read = io.message(87, has_groups && !groups.is_counted(), [&](Io& m) {
       group_fields(m, 1, groups.groups);
-      if constexpr (Io::kReads) counted_group_fields(m, 2, groups);  // where it was once
+      if constexpr (Io::kReads) counted_group_fields(m, 2, groups);  // the old place
     });
     counted_group_fields(io, 92, groups);
     if constexpr (Io::kReads) {
@@ -213,7 +213,7 @@ struct AttrFields {
   }
   void operator()(hlo::RngStateAttrs& a) { io.integer(66, a.delta); }
   void operator()(hlo::CopyStartAttrs& a) {
-    // Index 0 is written too: absent is none.
+    // Index 0 is written too: an absent field means none.
     io.optional(80, a.cross_program_prefetch_index, -1);
   }
   void operator()(hlo::TextAttrs& a);
@@ -236,7 +236,7 @@ struct AttrFields {
     int64_t number = id < 0 ? 0 : id;
     io.integer(26, number);
     if constexpr (Io::kReads)
-      if (number <= 0) io.integer(45, number);  // all_reduce_id, its old name
+      if (number <= 0) io.integer(45, number);  // the old name: all_reduce_id
     id = number <= 0 ? -1 : number;
   }
   void pairs(std::vector<std::pair<int64_t, int64_t>>& list) {
@@ -252,7 +252,7 @@ struct AttrFields {
       if (sparse) fail("{}: sparse operands are not supported", hlo::opcode_text(opcode));
     }
   }
-  // An enumeration as its word.
+  // An enumeration as text.
   template <typename E, size_t n>
   void word(int field, const std::array<std::string_view, n>& words, E& value) {
     std::string text(words[static_cast<size_t>(value)]);
@@ -266,7 +266,7 @@ struct AttrFields {
     return tensor::is_signed_integer(operand) ? hlo::CompareType::is_signed
                                               : hlo::CompareType::is_unsigned;
   }
-  // What has no field is told; what was read is kept.
+  // Reports text that has no field; keeps text that was read.
   void keep_rest(const Rest& rest, std::string& text) {
     if constexpr (Io::kReads) {
       text = rest.text();
@@ -348,7 +348,7 @@ void AttrFields<Io>::operator()(hlo::TextAttrs& a) {
     const std::string domain = rest.take("domain");
     Rest inner(domain.empty() ? "" : without_braces(domain));
     std::string ends[2] = {inner.take("entry"), inner.take("exit")};
-    for (int i = 0; i < 2; ++i) {  // {}: there is none
+    for (int i = 0; i < 2; ++i) {  // {}: none
       const bool given = ends[i].size() > 2;
       Sharding sharding = given ? read_sharding(ends[i]) : Sharding();
       const bool read = io.message(54 + i, given, [&](Io& m) { sharding_fields(m, sharding); });

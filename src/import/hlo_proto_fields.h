@@ -1,12 +1,12 @@
-// The fields of HLO protos (openxla/xla: xla/service/hlo.proto, xla/xla_data.proto), stated once
-// for both directions: every function here is run by a reader, which fills what it is given, or by
-// a writer, which writes it.
+// The fields of HLO protos (openxla/xla: xla/service/hlo.proto, xla/xla_data.proto), defined once
+// for both directions: every function here takes an Io, which is a reader that fills the arguments
+// or a writer that writes them.
 //
-// Such an Io has: kReads; integer, boolean, real, bytes and ints(field, value), which omit what is
-// 0, false or empty, and read as that what is absent; message(field, present, function(Io&)), which
-// runs the function on the message if it is there (reading) or `present` (writing), and says
-// whether it was; each(field, count, function(Io&, i)), which writes `count` messages or reads all
-// that there are; lose(what), called for what has no field.
+// An Io has: kReads; integer, boolean, real, bytes and ints(field, value), which omit 0, false or
+// empty values, and read absent fields as those; message(field, present, function(Io&)), which runs
+// the function on the message if it exists (reading) or `present` (writing), and returns whether it
+// did; each(field, count, function(Io&, i)), which writes `count` messages or reads all;
+// lose(what), called for parts that have no field.
 #pragma once
 
 #include <array>
@@ -25,14 +25,14 @@
 
 namespace heddle::import {
 
-// `v[i]`, which a reader makes where it is not there yet.
+// `v[i]`, appended by a reader if missing.
 template <typename T>
 T& place(std::vector<T>& v, size_t i) {
   if (v.size() <= i) v.resize(i + 1);
   return v[i];
 }
 
-// An enumeration as its number: `values` by number. `what` is for the message.
+// An enumeration as its number: `values` in order of their numbers. `what` is for the message.
 template <typename Io, typename T>
 void choose(Io& io, int field, const char* what, T& value, std::initializer_list<T> values) {
   int64_t number = 0;
@@ -119,7 +119,7 @@ void window_fields(Io& io, int field, hlo::Window& window) {
   });
 }
 
-// A dimension each once, and all of them those of an array.
+// Checks that the labels name each dimension of an array exactly once.
 inline void check_labels(int64_t first, int64_t second, const Ints& spatial, const char* of) {
   Ints all = spatial;
   all.push_back(first);

@@ -1,5 +1,6 @@
-// The fields of HloModuleProto beside its computations: see hlo_proto_fields.h. What only text has
-// (counts of replicas, states, symbols, …) travels as a frontend attribute `heddle.<key>`.
+// The fields of HloModuleProto other than its computations: see hlo_proto_fields.h. Information
+// that only text can express (counts of replicas, states, symbols, …) is written as frontend
+// attributes `heddle.<key>`.
 #pragma once
 
 #include <limits>
@@ -11,7 +12,8 @@ namespace heddle::import {
 
 inline constexpr std::string_view kHeaderPrefix = "heddle.";
 
-// Keys of the header that are kept so, and what they say of the module; empty: nothing.
+// Keys and values of the header that are written in this way; a value is empty if the module has
+// none.
 TextParts header_parts(const hlo::Module& module);
 void read_header_part(std::string_view key, const std::string& text, hlo::Module& module);
 

@@ -15,14 +15,14 @@ using hlo::Opcode;
 using tensor::Literal;
 using tensor::Shape;
 
-// What values without a text have of memory: hlo's parser allows as much.
+// Limit on the memory of invented values; the same as in hlo's parser.
 constexpr int64_t kMostInventedBytes = int64_t{1} << 30;
 
 bool is_async_end(Opcode opcode) {
   return opcode == Opcode::async_update || opcode == Opcode::async_done;
 }
 
-// XLA counts a while's body first.
+// XLA lists a while's body first.
 void order_called(Opcode opcode, std::vector<Computation*>& called) {
   if (opcode == Opcode::while_ && called.size() == 2) std::swap(called[0], called[1]);
 }
@@ -152,11 +152,11 @@ void HloModuleReader::computation(HloReader& message) {
   for (size_t i = 0; i < parameters.size(); ++i)
     if (parameters[i]->parameter_number() != static_cast<int64_t>(i))
       fail("computation {}: parameter {} is missing or there twice", quoted(name), i);
-  // Known from here on: a computation cannot call itself.
+  // Registered only after reading, so that a computation cannot call itself.
   if (!computations_.emplace(id, made).second) fail("a second computation of id {}", id);
 }
 
-// The order that a schedule gives, which must keep operands before their users.
+// Applies the order of a schedule, which must keep operands before their users.
 void HloModuleReader::schedule(HloReader& message) {
   message.each(1, 0, [&](HloReader& entry, size_t) {
     int64_t id = 0;

@@ -18,7 +18,7 @@ void wrong_count(const Shape& shape, size_t got, int64_t wanted) {
        wanted);
 }
 
-// The elements as they lie in the file, or gathered where they are in pieces.
+// A view of the elements in the file, or a copy if they are in several pieces.
 Literal from_bytes(HloReader& message, const Shape& shape, const ProtoType& row,
                    const std::shared_ptr<const void>& owner) {
   const auto wanted = static_cast<size_t>(shape.elems() * tensor::type_bytes(row.type));
@@ -30,7 +30,7 @@ Literal from_bytes(HloReader& message, const Shape& shape, const ProtoType& row,
   Literal out = value_or_throw(Literal::make(shape));
   if (wanted == 0) return out;
   std::memcpy(out.mutable_data(), bytes.data(), wanted);
-  // Types narrower than a byte: what stands above their bits is not theirs.
+  // Types narrower than a byte: clears the unused high bits.
   for (int64_t i = 0; bits < 8 && i < out.elems(); ++i)
     out.set_bits(i, static_cast<unsigned char>(bytes[static_cast<size_t>(i)]) &
                         ((1U << static_cast<unsigned>(bits)) - 1));

@@ -8,7 +8,7 @@
 
 namespace heddle::import {
 
-// Throws Failure: values that are not those of the shape.
+// Throws Failure if the values do not fit the shape.
 tensor::Literal read_literal(HloReader& message, const std::shared_ptr<const void>& owner);
 
 }  // namespace heddle::import

@@ -1,5 +1,5 @@
-// Private to import: the reader behind hlo_proto.h. hlo_proto.cc has modules and snapshots,
-// hlo_proto_instr.cc computations and instructions.
+// Private to import: the reader that implements hlo_proto.h. hlo_proto.cc has modules and
+// snapshots, hlo_proto_instr.cc computations and instructions.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
-// The fields of HLO protos that hlo::Module keeps as annotations: see hlo_proto_fields.h. Of an
+// The fields of HLO protos that hlo::Module keeps as annotations: see hlo_proto_fields.h. For an
 // instruction: sharding, frontend_attributes, parameter_replication, result_accuracy, metadata and
-// backend_config; of a module: its source tables.
+// backend_config; for a module: its source tables.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace heddle::import {
 
-// Whether text can stand in HLO text as it is, in braces.
+// Whether the text may be written in HLO text unquoted, in braces.
 bool is_json(std::string_view text);
 
 // FrontendAttributes as {key="value",key={…}}, by key.
@@ -33,7 +33,7 @@ struct MetadataField {
   int field;
   bool is_text;
 };
-// In the order in which they are printed.
+// In printing order.
 inline constexpr MetadataField kMetadata[] = {{"op_type", 1, true},
                                               {"op_name", 2, true},
                                               {"source_file", 3, true},
@@ -76,7 +76,7 @@ void metadata_fields(Io& io, std::string& text) {
   }
 }
 
-// All annotations of an instruction, metadata with its op_name; facts travel as frontend
+// All annotations of an instruction, metadata with its op_name; facts are written as frontend
 // attributes.
 template <typename Io>
 void annotation_fields(Io& io, hlo::Annotations& list, TextParts& facts) {
@@ -134,7 +134,7 @@ void annotation_fields(Io& io, hlo::Annotations& list, TextParts& facts) {
       if (key == "statistics" || key == "origin" || key == "original_value") io.lose(key);
 }
 
-// The rows of a table without their numbers, texts without quotes; and back.
+// The rows of a table without their numbers, texts without quotes; and the inverse.
 std::vector<std::string> table_rows(const hlo::Annotations& header, std::string_view table);
 std::string table_text(const std::vector<std::string>& rows, bool quoted);
 
@@ -176,7 +176,7 @@ void table_fields(Io& io, hlo::Annotations& header) {
             int64_t number = 0;
             for (const auto& [known, value] : words)
               if (known == key) number = number_in(value);
-            // The text of a frame without parent says 1, of one whose parent is frame 1 it says 2.
+            // Text is offset by 1: it has 1 for a frame without parent, 2 if the parent is frame 1.
             const int64_t more = key == "parent_frame_id" && (Io::kReads || number > 0) ? 1 : 0;
             if (!Io::kReads) number -= more;
             m.integer(field, number);

@@ -1,6 +1,6 @@
-// HloReader: the Io (hlo_proto_fields.h) that reads a message where it lies. It finds a field by
-// going over the message, which is right for messages of few fields; lists are gone over once.
-// Throws Failure and what protozero throws (proto_wire.h: decoded). The bytes must outlive it.
+// HloReader: the Io (hlo_proto_fields.h) that reads a message in place. It finds a field by
+// scanning the message, which is fine for messages of few fields; lists are scanned once. Throws
+// Failure and protozero's exceptions (proto_wire.h: decoded). The bytes must outlive it.
 #pragma once
 
 #include <protozero/pbf_reader.hpp>
@@ -21,7 +21,7 @@ struct HloReading {
   static constexpr int64_t kMessageCost = 16;                 // in entries
   int depth = 0;
   int64_t entries = 0;
-  std::set<std::string> lost;  // what was there and is not kept
+  std::set<std::string> lost;  // parts of the file that are not kept
 
   void charge(int64_t n) {
     entries += n;
@@ -95,8 +95,8 @@ class HloReader {
       }
     }
   }
-  // The elements of a list of numbers of fixed width, or of a string: where they lie in one piece
-  // that piece, else gathered.
+  // The elements of a list of fixed-width numbers, or of a string: a view if they are contiguous,
+  // else a copy in `gathered`.
   std::string_view elements(int field, std::string& gathered) const {
     std::string_view one;
     size_t pieces = 0;
@@ -112,7 +112,7 @@ class HloReader {
         if (!is_short) check_wire(in, protozero::pbf_wire_type::fixed64);
         number = is_short ? in.get_fixed32() : in.get_fixed64();
         piece = {reinterpret_cast<const char*>(&number), is_short ? size_t{4} : size_t{8}};
-        if (pieces == 0) ++pieces;  // a number of its own: it must be copied
+        if (pieces == 0) ++pieces;  // a local number must be copied
       }
       if (pieces == 1) gathered = one;
       if (pieces >= 1) gathered += piece;

@@ -15,14 +15,14 @@ using tensor::Layout;
 using tensor::Shape;
 using tensor::Type;
 
-constexpr int64_t kBuffer = 34;            // PrimitiveType of what only says where a value lies
+constexpr int64_t kBuffer = 34;  // PrimitiveType that only says that the value is a buffer
 constexpr int64_t kUnbounded = INT64_MIN;  // size of a dimension without bound
 constexpr int64_t kLargestTile = int64_t{1} << 46;
 
 // "L(8)M(16)"
 std::string rest_of(const LayoutMessage& message) {
   std::string text;
-  // An alignment of one element is what every proto says.
+  // Protos always have an alignment, by default of one element.
   if (message.tail_alignment > 1) text += fmt::format("L({})", message.tail_alignment);
   if (message.metadata_bytes > 0) text += fmt::format("M({})", message.metadata_bytes);
   return text;

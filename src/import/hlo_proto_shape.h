@@ -1,4 +1,4 @@
-// Shapes of HLO protos: ShapeProto as a plain struct, its fields, and the way to Shape and back.
+// Shapes of HLO protos: ShapeProto as a plain struct, its fields, and conversion to and from Shape.
 #pragma once
 
 #include <optional>
@@ -24,11 +24,11 @@ struct ShapeMessage {
   std::optional<LayoutMessage> layout;
 };
 
-void add_layouts(ShapeMessage& message);  // the default one where there is none
+void add_layouts(ShapeMessage& message);  // adds the default layout if there is none
 
-// Throws Failure: unknown types, sizes that no array has, layouts of other arrays.
+// Throws Failure: unknown types, invalid sizes, layouts that do not fit the array.
 tensor::Shape to_shape(const ShapeMessage& message);
-// `lost`: parts of layouts without a field.
+// `lost`: gets the parts of layouts without a field.
 ShapeMessage from_shape(const tensor::Shape& shape, std::vector<std::string>* lost);
 
 template <typename Io>
@@ -63,7 +63,7 @@ void shape_fields(Io& io, ShapeMessage& a) {
   io.ints(6, a.dynamic);
 }
 
-// A shape in a field of a message; nothing where it is not there.
+// A shape in a field of a message; nothing if the field is absent.
 template <typename Io>
 std::optional<tensor::Shape> shape_field(Io& io, int field, const tensor::Shape* shape) {
   ShapeMessage message;

@@ -19,7 +19,7 @@ void need(Lexer& lexer, char c) {
 
 int64_t integer(Lexer& lexer) { return value_or_throw(lexer.integer("a number")); }
 
-// Numbers with commas between them, up to what is none.
+// Comma-separated numbers, up to the first other token.
 Ints integers(Lexer& lexer) {
   Ints out;
   do {
@@ -51,7 +51,7 @@ std::string counted_text(const Devices& devices) {
   return text;
 }
 
-// Where no permutation is written it is that which moves nothing; a proto has it always.
+// In text an omitted permutation is the identity; a proto always has one.
 void fill_transpose(Devices& devices) {
   for (size_t i = devices.transpose.size(); i < devices.reshape.size(); ++i)
     devices.transpose.push_back(static_cast<int64_t>(i));
@@ -99,7 +99,7 @@ void read_word(Lexer& lexer, Sharding& to) {
       to.last_tile_dims.push_back(kind_of(lexer.ident()));
       lexer.accept(',');
     }
-  } else if (word == "metadata") {  // of the sharding itself: it says where it comes from
+  } else if (word == "metadata") {  // metadata of the sharding, such as its source
     need(lexer, '=');
     value_or_throw(lexer.balanced(false));
   } else if (word == "shard_as" || word == "shard_like") {

@@ -1,7 +1,8 @@
-// What hlo::Module keeps as text and HLO protos have as messages: both forms, and the way between
-// them. Texts are those of HLO text; what comes from a proto is written as XLA writes it.
+// Attributes that hlo::Module keeps as text and HLO protos have as messages: both forms, and
+// conversion between them. Texts are those of HLO text; protos are converted to the text that XLA
+// writes.
 //
-// The functions that read text throw Failure (failure.h) where it is not of its form.
+// The functions that read text throw Failure (failure.h) if it is malformed.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +18,19 @@ namespace heddle::import {
 using hlo::Ints;
 using TextParts = std::vector<std::pair<std::string, std::string>>;
 
-// "key=value, key=value", with the values as they stand.
+// Splits "key=value, key=value", with the values as written.
 TextParts split_parts(std::string_view text);
 // `{key="value" key=3}`, as in metadata: no commas.
 TextParts split_words(std::string_view text);
 std::string without_braces(std::string_view text);
-std::string unquoted(std::string_view text);  // of a word without quotes: the word
+std::string unquoted(std::string_view text);  // a word without quotes is returned unchanged
 int64_t number_in(std::string_view text);
 
-// Attributes kept as "key=value, …": what has a message is taken out of it or put into it.
+// Attributes kept as "key=value, …": parts that have a message are taken out or added.
 class Rest {
  public:
   explicit Rest(std::string_view text) : parts_(split_parts(text)) {}
-  std::string take(std::string_view key);  // empty: it is not there
+  std::string take(std::string_view key);  // empty: absent
   void put(std::string_view key, std::string value) { parts_.emplace_back(key, std::move(value)); }
   std::string text() const;
   const TextParts& parts() const { return parts_; }
@@ -38,7 +39,7 @@ class Rest {
   TextParts parts_;
 };
 
-// A list of devices: written out, or counted and transposed.
+// A list of devices: explicit, or a transposed iota.
 struct Devices {
   Ints listed;
   Ints reshape, transpose;  // iota of the product of `reshape`, transposed
@@ -59,10 +60,10 @@ struct Sharding {
 Sharding read_sharding(std::string_view text);
 std::string sharding_text(const Sharding& sharding);
 
-// replica_groups.
+// The attribute replica_groups.
 struct ReplicaGroups {
-  std::vector<Ints> groups;  // written out
-  Ints extents;              // else [groups,size], of the counted devices
+  std::vector<Ints> groups;  // explicit
+  Ints extents;              // else [groups,size], of the devices below
   Devices devices;
   bool is_counted() const { return !extents.empty(); }
 };

@@ -23,6 +23,6 @@ inline constexpr auto kProtoTypes = std::to_array<ProtoType>({
 #include "import/hlo_proto_types.def"
 });
 
-const ProtoType* proto_type(tensor::Type type);  // null: there is none
+const ProtoType* proto_type(tensor::Type type);  // null: none
 
 }  // namespace heddle::import

@@ -1,4 +1,4 @@
-// HLO text: the parser is hlo's own; names of inputs and outputs by CLI.md.
+// HLO text: uses hlo's parser; names of inputs and outputs as in CLI.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using tensor::Shape;
 
-// Calls visit(".0.1", leaf) for every leaf of a shape; "" for one that is no tuple.
+// Calls visit(".0.1", leaf) for every leaf of a shape; "" if it is not a tuple.
 template <typename Visit>
 void for_each_leaf(const Shape& shape, const std::string& path, Visit visit) {
   if (!shape.is_tuple()) return visit(path, shape);
@@ -26,7 +26,7 @@ void for_each_leaf(const Shape& shape, const std::string& path, Visit visit) {
     for_each_leaf(shape.elements()[i], path + "." + std::to_string(i), visit);
 }
 
-// What everything behind this counts on: a module that parses may still be wrong.
+// Checks the preconditions of all later steps: a module that parses may still be invalid.
 Status check(const hlo::Module& module) {
   const Status valid = hlo::verify(module);
   if (valid && !module.symbols.empty() && module.symbols[0].extent < 0)
@@ -41,7 +41,7 @@ Status check(const hlo::Module& module) {
                     more == 0 ? "" : fmt::format(" (and {} more)", more));
 }
 
-// Constants written as {...} have no values of their own.
+// Constants written as {...} have no values.
 Status check_constants(const hlo::Module& module, const Options& options, Imported& result) {
   std::vector<std::string> elided;
   for (const auto& computation : module.computations())
@@ -61,7 +61,8 @@ Status check_constants(const hlo::Module& module, const Options& options, Import
   return {};
 }
 
-// Parameters with a fixed value become constants. `numbers`, of those that stay, are the model's.
+// Replaces parameters with fixed values by constants. `numbers`: for the remaining ones, their
+// numbers in the model.
 Status fix_values(hlo::Module& module, const Options& options, std::vector<int64_t>& numbers) {
   if (options.values.empty()) return {};
   if (!module.symbols.empty() || !module.states.empty())
@@ -78,9 +79,9 @@ Status fix_values(hlo::Module& module, const Options& options, std::vector<int64
     if (found == all.end()) return user_error("no input {} to give a fixed value", name);
     hlo::Instr* const parameter = *found;
     const int64_t at = parameter->parameter_number();
-    if (Shape plain = parameter->shape();
-        !plain.is_array() || !plain.is_static() || plain.type() != value.type() ||
-        plain.extents() != value.shape().extents())
+    if (Shape plain = parameter->shape(); !plain.is_array() || !plain.is_static() ||
+                                          plain.type() != value.type() ||
+                                          plain.extents() != value.shape().extents())
       return user_error("the fixed value of {} is {}; wanted {}", name,
                         tensor::to_string(value.shape()), tensor::to_string(plain));
     const auto is_aliased = [&](const hlo::Alias& alias) { return alias.parameter == at; };

@@ -73,7 +73,7 @@ TEST(HloText, FixedValuesAreConstants) {
   EXPECT_THAT(error_of(import_hlo_text(kText, options)), HasSubstr("no input y"));
 }
 
-// A module that parses may still be wrong: nothing behind the importer asks again.
+// A module that parses may still be invalid: nothing after the importer checks again.
 TEST(HloText, WhatParsesIsVerified) {
   EXPECT_THAT(error_of(import_hlo_text(R"(HloModule m
 ENTRY e {

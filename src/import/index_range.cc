@@ -18,7 +18,7 @@ struct Interval {
 };
 using Known = std::optional<Interval>;
 
-// Operators on the way to a value that are looked through, and elements of a constant.
+// Limits on the depth of the search, and on the elements of a constant.
 constexpr int kDeepest = 64;
 constexpr int64_t kMostElems = int64_t{1} << 22;
 
@@ -31,7 +31,7 @@ Known type_interval(Type type) {
   return Interval{0, values - 1};
 }
 
-// As it is where the type holds all of it. Else what the type can hold.
+// The interval itself if the type can represent all of it, else the type's range.
 Known within(const Known& interval, Type type) {
   const Known all = type_interval(type);
   if (!all) return type == Type::s64 ? interval : std::nullopt;
@@ -55,7 +55,7 @@ Known of_constant(const Literal& literal) {
   return interval;
 }
 
-// The ends of a product or a sum are those of the operands' ends.
+// The extremes of a product or a sum come from those of the operands.
 Known arithmetic(Opcode opcode, const Interval& a, const Interval& b) {
   Known result;
   for (const int64_t x : {a.low, a.high}) {
@@ -119,7 +119,7 @@ class Ranges {
       case Opcode::clamp:
         return of_clamp(instr, depth);
       case Opcode::get_tuple_element: {
-        // A sort moves elements along.
+        // A sort only permutes elements.
         const Instr* tuple = instr->operand(0);
         if (!tuple->is(Opcode::sort)) return std::nullopt;
         return of(tuple->operand(static_cast<size_t>(instr->tuple_index())), depth);
@@ -142,7 +142,7 @@ class Ranges {
         return Interval{std::max(a ? a->low : kLeast, b ? b->low : kLeast),
                         a && b ? std::max(a->high, b->high) : kMost};
       case Opcode::remainder: {
-        // Of the dividend's sign, and smaller than the divisor.
+        // It has the dividend's sign, and is smaller than the divisor.
         if (!b || b->low < 1) return std::nullopt;
         return Interval{a && a->low >= 0 ? 0 : 1 - b->high, a && a->high <= 0 ? 0 : b->high - 1};
       }

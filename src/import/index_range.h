@@ -1,4 +1,4 @@
-// What integers a graph can compute, from its operators alone.
+// Ranges of the integers that a graph can compute, from its operators alone.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace heddle::import {
 
-// All elements of an integer value lie in this interval, whatever the inputs. None: that cannot be
-// seen from its operators.
+// An interval that contains all elements of an integer value for any inputs. None: the operators do
+// not determine one.
 std::optional<tensor::IndexRange> index_range(const hlo::Instr* value);
 
 }  // namespace heddle::import

@@ -7,7 +7,7 @@
 namespace heddle::import {
 namespace {
 
-// Of the root of such an entry; "" where nothing is known.
+// The range of the entry's root; "" if unknown.
 std::string range_of(const std::string& body) {
   const auto module = hlo::parse_module("HloModule m\nENTRY e {\n" + body + "\n}\n");
   if (!module) return module.error().message;
@@ -15,8 +15,7 @@ std::string range_of(const std::string& body) {
   return range ? fmt::format("{}..{}", range->low, range->high) : "";
 }
 
-const std::string kConstants =
-    "a = s64[3] constant({-4, 2, 9})\nb = s64[3] constant({3, 1, -5})\n";
+const std::string kConstants = "a = s64[3] constant({-4, 2, 9})\nb = s64[3] constant({3, 1, -5})\n";
 
 TEST(IndexRange, OfEveryElementOfAConstant) {
   EXPECT_EQ(range_of("ROOT a = s64[3] constant({5, 7, 99})"), "5..99");
@@ -25,7 +24,7 @@ TEST(IndexRange, OfEveryElementOfAConstant) {
   EXPECT_EQ(range_of("ROOT a = s64[2,5] iota(), iota_dimension=1"), "0..4");
 }
 
-// All four ends: the largest product may be that of the two least.
+// All four ends: the largest product may be that of the two lowest ends.
 TEST(IndexRange, OfArithmeticHasTheEndsOfItsOperands) {
   EXPECT_EQ(range_of(kConstants + "ROOT r = s64[3] add(a, b)"), "-9..12");
   EXPECT_EQ(range_of(kConstants + "ROOT r = s64[3] subtract(a, b)"), "-7..14");

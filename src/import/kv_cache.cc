@@ -19,12 +19,12 @@ using tensor::Type;
 
 struct Cache {
   Instr* before = nullptr;  // the parameter
-  Instr* after = nullptr;   // with what is new: concatenate or dynamic-update-slice
+  Instr* after = nullptr;   // with the new rows: concatenate or dynamic-update-slice
   size_t output = 0;        // of the root
   int64_t row = 0;          // the dimension of a row
 };
 
-// The dimension that is longer, or only partly new, in `after`; -1: none, or several.
+// The dimension along which `after` is longer, or only partly new; -1: none, or several.
 int64_t growing(const Instr* after) {
   if (after->is(Opcode::concatenate)) return after->dimensions().at(0);
   int64_t found = -1;
@@ -37,7 +37,7 @@ int64_t growing(const Instr* after) {
 }
 
 std::optional<Cache> cache_at(const hlo::Module& module, size_t output) {
-  constexpr int64_t kLeastRank = 3;  // heads, positions, numbers
+  constexpr int64_t kLeastRank = 3;  // heads, positions, features
   Cache cache;
   cache.after = module.entry()->root()->operand(output);
   cache.output = output;
@@ -59,7 +59,7 @@ class Narrower {
   Narrower(bool bytes, Imported* model)
       : bytes_(bytes), model_(*model), module_(*model->module), b_(module_.entry()) {}
 
-  // How many there are.
+  // Narrows all caches; returns their number.
   int64_t run() {
     if (!module_.entry()->root()->is(Opcode::tuple)) return 0;
     std::vector<Cache> caches;
@@ -76,7 +76,7 @@ class Narrower {
   }
 
  private:
-  // An array, and the scales of its rows (of bytes).
+  // An array, and (for s8) the scales of its rows.
   struct Narrow {
     Instr *numbers = nullptr, *scales = nullptr;
   };
@@ -117,7 +117,7 @@ class Narrower {
     return {cache.before, scales};
   }
 
-  // Symmetric: the largest of a row is 127.
+  // Symmetric: the element of largest magnitude in a row maps to 127.
   Narrow narrowed(Instr* x, int64_t row) {
     if (!bytes_) return {b_.convert(x, Type::bf16), nullptr};
     constexpr double kMost = 127;
@@ -140,7 +140,7 @@ class Narrower {
     return b_.binary(Opcode::multiply, wide, along(x.scales, wide->shape(), row));
   }
 
-  // [.., 1, ..] for every place of a row.
+  // Broadcasts scales [.., 1, ..] along the rows.
   Instr* along(Instr* scales, const Shape& shape, int64_t row) {
     Ints dimensions, extents;
     for (int64_t d = 0; d < shape.rank(); ++d)
@@ -160,7 +160,7 @@ class Narrower {
     return b_.dynamic_update_slice(arrays[0], arrays[1], {operands.begin() + 2, operands.end()});
   }
 
-  // Scales share memory where their cache does.
+  // Scales share memory if their cache does.
   void alias_scales(const Cache& cache, const Instr* before) {
     std::vector<hlo::Alias>& aliases = module_.input_output_alias;
     for (size_t i = 0; i < aliases.size(); ++i)
@@ -171,7 +171,7 @@ class Narrower {
       }
   }
 
-  // The caches as results, their scales behind all others that are shown.
+  // Makes the caches results, with their scales after all other visible ones.
   void finish() {
     Instr* root = module_.entry()->root();
     std::vector<Instr*> results = root->operands();

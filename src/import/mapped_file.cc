@@ -32,7 +32,7 @@ class Descriptor {
   int value_;
 };
 
-// O_NONBLOCK: opening a pipe that nobody writes must not wait; regular files do not mind.
+// O_NONBLOCK: opening a pipe without a writer must not block; it has no effect on regular files.
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 Status check_location(std::string_view location) {
@@ -52,7 +52,7 @@ Status check_location(std::string_view location) {
   return {};
 }
 
-// The components of a relative path; empty ones and "." left out.
+// The components of a relative path, without empty ones and ".".
 std::vector<std::string> components(std::string_view location) {
   std::vector<std::string> parts;
   while (!location.empty()) {
@@ -103,8 +103,8 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open_inside(const std::str
   Descriptor at(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (at.get() < 0)
     return user_error("{}: folder {}: {}", shown, quoted(directory), std::strerror(errno));
-  // One component after the other, none of them through a link: what was checked is what is
-  // opened, whatever happens to the folders meanwhile.
+  // Opens one component after the other, none through a link: the file opened is then the one that
+  // was checked, even if folders change meanwhile.
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i] == "..") return user_error("{}: '..' is not allowed", shown);
     const bool last = i + 1 == parts.size();

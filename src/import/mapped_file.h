@@ -1,4 +1,4 @@
-// Files mapped read-only, and the files of external tensor data, which must lie beside the model.
+// Files mapped read-only, and the files of external tensor data, which must be beside the model.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ class MappedFile {
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
-  // Errors (user): not there, not a regular file (a pipe, a folder).
+  // Errors (user): missing, or not a regular file (a pipe, a folder).
   static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
   // `location`: relative to the folder `directory`, by the containment rules of external data: no
   // absolute path, no "..", no backslash, no NUL, no link on the way, no second hard link.
@@ -25,8 +25,7 @@ class MappedFile {
                                                                std::string_view location);
 
   std::string_view bytes() const { return {data_, size_}; }
-  // The pages that lie wholly inside `part` are not needed again soon: what was read of them need
-  // not stay in memory.
+  // Hints that the pages wholly inside `part` are not needed again soon and may leave memory.
   void forget(std::string_view part) const;
 
  private:
@@ -41,10 +40,10 @@ class ExternalFiles {
  public:
   explicit ExternalFiles(std::string directory) : directory_(std::move(directory)) {}
   Result<std::shared_ptr<const MappedFile>> open(std::string_view location);
-  std::vector<std::string> paths() const;  // of those that were opened
+  std::vector<std::string> paths() const;  // of the opened files
 
  private:
-  std::string directory_;  // empty: none is allowed
+  std::string directory_;  // empty: external data is not allowed
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> files_;
 };
 

@@ -144,7 +144,7 @@ Result<tensor::Literal> literal_of(const MlirAttr& attr) {
   const auto given = static_cast<size_t>(attr.literal->bytes());
   auto* to = static_cast<char*>(value.mutable_data());
   std::memcpy(to, attr.literal->data(), std::min(given, bytes));
-  for (size_t done = given; done < bytes;) {  // a splat: doubled until it is full
+  for (size_t done = given; done < bytes;) {  // a splat: doubled until the literal is full
     const size_t more = std::min(done, bytes - done);
     std::memcpy(to + done, to, more);
     done += more;

@@ -1,5 +1,5 @@
-// The operation tree of MLIR as StableHLO files have it: operations with operands, attributes and
-// regions. It knows no dialect and no file format: the reader of text (mlir_parser.h) makes it, and
+// The operation tree of MLIR for StableHLO files: operations with operands, attributes and regions.
+// Independent of dialects and file formats: the reader of text (mlir_parser.h) makes it, and
 // stablehlo.h translates it.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace heddle::import {
 struct Quantization {
   tensor::Type expressed = tensor::Type::f32;
   int64_t minimum = 0, maximum = 0;  // of stored values
-  int64_t axis = -1;                 // which dimension the scales belong to; -1: one for all
+  int64_t axis = -1;                 // the dimension of the scales; -1: one scale for all
   std::vector<double> scales;
   std::vector<int64_t> zero_points;
   std::string blocks;  // sub-channel block sizes as written; empty: none
@@ -33,7 +33,7 @@ struct MlirType {
   Kind kind = Kind::none;
   tensor::Type element = tensor::Type::f32;  // tensor, scalar; the storage type if quantised
   std::vector<int64_t> dims;                 // tensor; kDynamic: `?`
-  std::vector<int64_t> bounds;               // one a dimension, kDynamic: none; empty: no bounds
+  std::vector<int64_t> bounds;               // one per dimension, kDynamic: none; empty: no bounds
   std::shared_ptr<const Quantization> quantization;
   std::vector<MlirType> elements, results;  // tuple, future; inputs and results of a function
   std::string text;                         // other: as written
@@ -44,7 +44,7 @@ struct MlirType {
 std::string to_string(const MlirType& type);
 
 struct MlirAttr {
-  // dialect: `#name<...>`, with its fields (`a = 1`) and words (elements) where its body has that
+  // dialect: `#name<...>`, with its fields (`a = 1`) and words (elements) if its body has that
   // form. other: kept as text.
   enum class Kind : uint8_t {
     unit,
@@ -67,10 +67,10 @@ struct MlirAttr {
   std::vector<MlirAttr> elements;
   std::vector<std::pair<std::string, MlirAttr>> fields;
   MlirType type;  // of a number or a dense value; the type itself
-  // dense: all elements in order, or one (rank 0) where they are all equal.
+  // dense: all elements in order, or a single one (rank 0) if they are all equal.
   std::shared_ptr<const tensor::Literal> literal;
 
-  MlirAttr();  // not here: clang asks for it while the class is incomplete
+  MlirAttr();  // defined in mlir.cc: clang needs it while the class is incomplete
 
   const MlirAttr* field(std::string_view name) const;  // or null
   bool is(Kind wanted) const { return kind == wanted; }
@@ -78,7 +78,7 @@ struct MlirAttr {
 
 inline MlirAttr::MlirAttr() = default;
 
-// The simplest of each kind.
+// A value of each kind with only the given part set.
 MlirType type_of(MlirType::Kind kind, std::string text = {});
 MlirType scalar_type(tensor::Type element);
 MlirAttr attr_of(MlirAttr::Kind kind, std::string text = {});
@@ -94,7 +94,7 @@ struct MlirOp {
   std::vector<std::pair<std::string, MlirAttr>> attrs;  // inherent and discardable ones
   std::vector<MlirRegion> regions;
   std::string location;  // the name in `loc("name"...)`, or "#loc1"; may be empty
-  // In a text. In bytecode the line is 0, and the column the byte in the file.
+  // Position in a text. In bytecode the line is 0, and the column is the byte offset in the file.
   int32_t line = 0, column = 0;
 
   const MlirAttr* attr(std::string_view name) const;  // or null
@@ -114,18 +114,18 @@ struct MlirModule {
   std::vector<std::pair<std::string, MlirAttr>> attrs;
   MlirBlock body;
   std::vector<MlirType> values;  // the type of each value
-  // Named locations: "#loc1" to the name it stands for.
+  // Named locations: maps "#loc1" to its name.
   std::vector<std::pair<std::string, std::string>> locations;
 };
 
 // "line:column", or "byte N".
 std::string place_of(const MlirOp& op);
-// A module of one builtin.module is what that one holds.
+// Replaces a module that holds a single builtin.module by that inner module.
 MlirModule unwrap_module(MlirModule module);
-// Integers of `array<i64: 1, 2>`, `[1, 2]`, `dense<[1, 2]>` or one integer; a splat is repeated to
-// its type's size. False: it is none of these, or it has more than `most` elements.
+// Integers of `array<i64: 1, 2>`, `[1, 2]`, `dense<[1, 2]>` or one integer; a splat is expanded to
+// its type's size. False: another form, or more than `most` elements.
 bool integers_of(const MlirAttr& attr, hlo::Ints* values, int64_t most = 1 << 16);
-// A dense value in full. Errors (user): too large for the memory.
+// A dense value, expanded. Errors (user): too large for the memory.
 Result<tensor::Literal> literal_of(const MlirAttr& attr);
 
 }  // namespace heddle::import

@@ -1,4 +1,4 @@
-// The section of operations: regions, blocks, operations, and the numbers of values.
+// The section of operations: regions, blocks, operations, and the numbering of values.
 #include "import/mlir_bytecode.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace heddle::import {
 namespace {
 
-constexpr int kDeepest = 200;  // regions inside each other
+constexpr int kDeepest = 200;  // nested regions
 constexpr uint64_t kLazyRegions = 2, kUseLists = 3, kShortArguments = 4;
 constexpr uint8_t kOperationsSection = 4;
 constexpr MlirValue kUndefined = -1;
@@ -28,7 +28,7 @@ class OperationReader {
   }
 
  private:
-  // Which part of the innermost scope's values belongs to a region.
+  // The range of a region's values in the innermost scope.
   struct Region {
     size_t next = 0, end = 0;
   };
@@ -87,7 +87,7 @@ class OperationReader {
     if (table_.version() >= kUseLists && bytes.byte() != 0) skip_use_lists(bytes, count);
   }
 
-  // In which order the uses of values are kept: nothing that a reader of the program sees.
+  // Skips the order of uses of values, which has no meaning for a program.
   static void skip_use_lists(ByteReader& bytes, size_t values) {
     const size_t count = values > 1 ? bytes.count("values") : 1;
     for (size_t i = 0; i < count; ++i) {
@@ -170,7 +170,7 @@ class OperationReader {
 
   BytecodeTable& table_;
   MlirModule module_;
-  // Values by number, of each function and the like that sees none from around it.
+  // Values by number, one list for each isolated region (such as a function).
   std::vector<std::vector<MlirValue>> scopes_;
   size_t claimed_ = 0;  // values of all regions
   int depth_ = 0;

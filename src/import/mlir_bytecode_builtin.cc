@@ -1,4 +1,4 @@
-// MLIR's builtin dialect in bytecode: attributes, types, and the values that others use, too.
+// MLIR's builtin dialect in bytecode: attributes, types, and values that other dialects use too.
 #include <array>
 #include <cstring>
 
@@ -26,7 +26,7 @@ namespace {
 
 using Kind = MlirAttr::Kind;
 
-// The width, and in the two low bits: 0 without a sign of its own, 1 signed, 2 unsigned.
+// The width, with the signedness in the two low bits: 0 signless, 1 signed, 2 unsigned.
 MlirType integer_type(uint64_t encoded) {
   const uint64_t bits = encoded >> 2;
   const bool is_unsigned = (encoded & 3) == 2;
@@ -86,7 +86,7 @@ MlirType builtin_type(BytecodeEntry& in) {
     case kNone:
       return type;
     case kTensorWith:
-      in.attribute();  // an encoding, which does nothing
+      in.attribute();  // an encoding, which is ignored
       [[fallthrough]];
     case kTensor: {
       std::vector<int64_t> dims = in.signed_varints(kMostDims);
@@ -96,7 +96,7 @@ MlirType builtin_type(BytecodeEntry& in) {
       type.kind = MlirType::Kind::tuple;
       type.elements = in.types();
       return type;
-    default:  // memref, vector: of no tensor
+    default:  // memref, vector: not used by tensors
       in.bytes.take(in.bytes.left());
       return type_of(MlirType::Kind::other, fmt::format("builtin type {}", code));
   }
@@ -203,7 +203,7 @@ std::optional<std::string> builtin_properties(std::string_view op) {
   return std::nullopt;
 }
 
-// Booleans: a byte each, or (older and packed ones) a bit. A byte of ones is all of them.
+// Booleans take a byte each, or (older and packed ones) a bit.
 void read_booleans(std::string_view raw, Literal& literal, const ByteReader& bytes) {
   const auto count = static_cast<size_t>(literal.elems()), packed = (count + 7) / 8;
   const auto byte_at = [&](size_t i) { return static_cast<uint8_t>(raw[i]); };
@@ -218,7 +218,7 @@ void read_booleans(std::string_view raw, Literal& literal, const ByteReader& byt
 bool is_splat(Type element, std::string_view raw, int64_t count) {
   if (raw.size() != static_cast<size_t>(tensor::type_bytes(element)) || count == 1) return false;
   if (element != Type::pred || count > 8 || count == 0) return true;
-  return raw[0] == '\xff' || raw[0] == '\0';  // others are bits of up to 8 elements
+  return raw[0] == '\xff' || raw[0] == '\0';  // other values are bits of up to 8 elements
 }
 
 }  // namespace
@@ -250,7 +250,7 @@ MlirAttr dense_of(const MlirType& type, std::string_view raw, const ByteReader& 
   const bool splat = is_splat(type.element, raw, *count);
   const uint64_t stored = splat ? 1 : static_cast<uint64_t>(*count);
   const auto element_bytes = static_cast<uint64_t>(tensor::type_bytes(type.element));
-  // Before anything is allocated; bits of booleans become bytes.
+  // Checked before any allocation; bits of booleans become bytes.
   if (type.element == Type::pred ? stored > raw.size() * 8 : stored > raw.size() / element_bytes)
     bytes.fail("{} bytes of {}", raw.size(), to_string(type));
   MlirAttr attr;

@@ -8,9 +8,9 @@ namespace heddle::import {
 namespace {
 
 constexpr std::string_view kMagic = "ML\xefR";
-constexpr int kDeepest = 200;  // attributes and types inside each other
+constexpr int kDeepest = 200;  // nested attributes and types
 
-// Sections by number, and the format versions that brought something new.
+// Sections by number, and the format versions that introduced features.
 enum Section : uint8_t {
   kStrings,
   kDialects,
@@ -47,7 +47,7 @@ uint64_t weight_of(const MlirAttr& attr) {
   return weight;
 }
 
-// The text of an entry without an encoding of its dialect's own. What cannot be parsed is kept.
+// The text of an entry without a custom encoding. It is not parsed but kept.
 void read_text(std::string_view text, MlirAttr* attr) {
   attr->kind = MlirAttr::Kind::other;
   attr->text = std::string(text);
@@ -109,7 +109,7 @@ void BytecodeTable::read_sections(ByteReader& file) {
     if (!sections_[id]) file.fail("no {}", kSectionNames[id]);
 }
 
-// Sizes, the last string's first, and behind them the strings, a NUL behind each.
+// Sizes, the last string's first, followed by the strings, each terminated by a NUL.
 void BytecodeTable::read_strings(ByteReader bytes) {
   const size_t count = bytes.count("strings");
   std::vector<size_t> sizes(count);
@@ -138,7 +138,7 @@ void BytecodeTable::read_dialects(ByteReader bytes,
       if (name >= strings_.size()) bytes.fail("string {}, but there are {}", name, strings_.size());
       dialect.name = strings_[static_cast<size_t>(name)];
     }
-    if (versioned) {  // of no dialect that is read
+    if (versioned) {  // the version of a dialect, which is not used
       uint8_t id = 0;
       section(bytes, &id);
     }
@@ -202,7 +202,7 @@ void BytecodeTable::read_properties(ByteReader bytes) {
   bytes.want_end();
 }
 
-// Groups of others first, which are left out; then those of dialects.
+// Groups without a dialect come first and are skipped; then those of dialects.
 void BytecodeTable::read_resources(ByteReader offsets, ByteReader bytes) {
   constexpr uint8_t kBlob = 0;
   size_t others = offsets.count("groups");
@@ -251,7 +251,7 @@ std::shared_ptr<const T> BytecodeTable::decode(Entry<T>& entry) {
     read_text(encoded.bytes.c_string(), value.get());
     return value;
   }
-  if (reader == nullptr) {  // kept as its dialect's name only
+  if (reader == nullptr) {  // keeps only the dialect's name
     value->kind = T::Kind::other;
     value->text = std::string(dialects_[entry.dialect].name);
     return value;
@@ -298,7 +298,7 @@ MlirType BytecodeTable::type(ByteReader& from) {
   return type_at(from.index("type", types_.size()), from);
 }
 
-// Chains of callers are long: no recursion, and no tree of them. Numbers of builtin attributes.
+// Chains of callers are long: no recursion, and no tree for them. Numbers of builtin attributes.
 std::string BytecodeTable::location_name(ByteReader& from) {
   enum Code : uint8_t { kText = 2, kCallSite = 10, kFused = 12, kFusedWith = 13, kNamed = 14 };
   constexpr size_t kMostSteps = 200;
@@ -346,7 +346,7 @@ void BytecodeTable::properties(const BytecodeOpName& name, ByteReader& from,
   if (reader->properties == nullptr) return;
   const std::optional<std::string> names = reader->properties(name.name);
   if (!names) from.fail("operation {}.{} is not known", reader->name, name.name);
-  // A writer that did not know the optional ones leaves no place for them.
+  // Writers that did not know the optional attributes leave no slots for them.
   int64_t given = 0;
   for (ByteReader counted = bytes; !counted.empty(); ++given) counted.varint();
   const bool all = given == std::count(names->begin(), names->end(), ' ') + 1;

@@ -1,5 +1,5 @@
 // The tables of a bytecode file: strings, dialects, names of operations, attributes and types,
-// inherent attributes of operations, resources. Entries are decoded when they are asked for, once.
+// inherent attributes of operations, resources. Entries are decoded once, on demand.
 #pragma once
 
 #include <array>
@@ -12,34 +12,34 @@ namespace heddle::import {
 struct BytecodeOpName {
   size_t dialect = 0;
   std::string_view name;
-  bool registered = false;  // its inherent attributes have the dialect's own encoding
+  bool registered = false;  // its inherent attributes have the dialect's custom encoding
 };
 
 class BytecodeTable {
  public:
-  // Reads all sections but that of the operations.
+  // Reads all sections except the operations.
   BytecodeTable(std::string_view file, std::span<const BytecodeDialect* const> dialects);
 
   const BytecodeFile& head() const { return head_; }
   uint64_t version() const { return head_.version; }
-  const ByteReader& operations() const { return operations_; }  // the section of them
+  const ByteReader& operations() const { return operations_; }  // the operations' section
   const std::vector<BytecodeOpName>& op_names() const { return op_names_; }
   std::string_view dialect_name(size_t dialect) const { return dialects_[dialect].name; }
   const BytecodeDialect* dialect(size_t dialect) const { return dialects_[dialect].reader; }
 
-  // By an index that is read from `from`. Copies count against the size of the tree.
+  // Reads an index from `from`. Copies count towards the size limit of the tree.
   MlirAttr attribute(ByteReader& from);
   MlirAttr attribute_at(size_t index, const ByteReader& from);
   MlirType type(ByteReader& from);
   MlirType type_at(size_t index, const ByteReader& from);
   std::string_view string(ByteReader& from) const;
   std::string_view resource(ByteReader& from) const;
-  // The name in a location: its own, or of the first location inside it that has one.
+  // The name in a location: directly, or that of the first named location inside it.
   std::string location_name(ByteReader& from);
-  // The inherent attributes of an operation, by an index that is read from `from`.
+  // The inherent attributes of an operation; reads their index from `from`.
   void properties(const BytecodeOpName& name, ByteReader& from,
                   std::vector<std::pair<std::string, MlirAttr>>& attrs);
-  // A section's head and its bytes: of a file, of a dialect, of an operation's regions.
+  // Reads a section's head and its bytes: of a file, of a dialect, of an operation's regions.
   static ByteReader section(ByteReader& from, uint8_t* id);
 
  private:
@@ -47,8 +47,7 @@ class BytecodeTable {
     std::string_view name;
     const BytecodeDialect* reader = nullptr;
   };
-  // What is decoded of an attribute or a type; `weight`: about how many nodes the tree gets when
-  // it is copied.
+  // A decoded attribute or type; `weight`: roughly the number of tree nodes that a copy adds.
   template <typename T>
   struct Entry {
     ByteReader bytes;

@@ -111,7 +111,7 @@ void MlirLexer::go_to(size_t position) {
                              : c == '!' ? MlirTokenKind::type
                                         : MlirTokenKind::other;
   if (kind != MlirTokenKind::other && is_suffix(at(end))) {
-    // A name of digits only ends with them: in `%0x` there is no such name.
+    // A name that starts with digits has only digits: `%0x` is not one name.
     if (is_digit(at(end))) {
       while (is_digit(at(end))) ++end;
     } else {
@@ -123,7 +123,7 @@ void MlirLexer::go_to(size_t position) {
 }
 
 size_t MlirLexer::behind_bracket(size_t position) const {
-  std::string open;  // the closing brackets that are still to come
+  std::string open;  // the closing brackets still expected
   size_t at = position;
   while (at < text_.size()) {
     at = skip_blank(at);
@@ -148,10 +148,10 @@ size_t MlirLexer::behind_bracket(size_t position) const {
 void MlirLexer::fail_wanted(std::string_view wanted) const {
   constexpr size_t kLongest = 40;
   const std::string_view got = text_.substr(token_.begin, token_.end - token_.begin);
-  fail_at(token_.begin, "got {}, wanted {}",
-          token_.kind == MlirTokenKind::end ? "the end of the text"
-                                            : quoted(got.substr(0, kLongest)),
-          wanted);
+  fail_at(
+      token_.begin, "got {}, wanted {}",
+      token_.kind == MlirTokenKind::end ? "the end of the text" : quoted(got.substr(0, kLongest)),
+      wanted);
 }
 
 std::string unescape_mlir(std::string_view text) {

@@ -38,13 +38,13 @@ class MlirLexer {
   const MlirToken& token() const { return token_; }
   void next();
   void go_to(size_t position);  // and reads the token there
-  // Position behind white space and comments from `position` on.
+  // Position after the white space and comments at `position`.
   size_t skip_blank(size_t position) const;
   char at(size_t position) const { return position < text_.size() ? text_[position] : '\0'; }
   std::string_view text() const { return text_; }
 
-  // Where the bracket that `position` stands on is closed: the position behind it. Strings,
-  // comments and arrows are stepped over. No recursion: nesting costs one byte a level.
+  // The position after the bracket that closes the one at `position`. Skips strings, comments and
+  // arrows. No recursion: nesting costs one byte per level.
   size_t behind_bracket(size_t position) const;
 
   struct Place {
@@ -70,7 +70,8 @@ class MlirLexer {
   MlirToken token_;
 };
 
-// The escapes of a string token resolved: \n, \t, \\, \", \XX.
+// Resolves the escapes of a string token:
+// , \t, \\, \", \XX.
 std::string unescape_mlir(std::string_view text);
 
 }  // namespace heddle::import

@@ -110,7 +110,7 @@ void MlirParser::make_results(MlirOp& op, std::vector<MlirType> types) {
   for (MlirType& type : types) op.results.push_back(new_value(std::move(type)));
 }
 
-// Lines are counted from the last marked operation on: operations mostly come in order.
+// Lines are counted from the last marked operation: operations mostly come in order.
 void MlirParser::mark(MlirOp& op, size_t position) {
   if (position >= marked_) {
     for (size_t i = marked_; i < position; ++i) {
@@ -250,8 +250,8 @@ void MlirParser::module_op(MlirOp& op) {
   op.regions.push_back(region(true));
 }
 
-// (%a: type {...} loc(...), ...): with the names of the arguments ("arg_names") and what their
-// dictionaries say ("arg_attrs").
+// (%a: type {...} loc(...), ...): stores the names of the arguments ("arg_names") and their
+// dictionaries ("arg_attrs").
 void MlirParser::function_arguments(MlirOp& op, MlirType& signature, MlirBlock& entry) {
   MlirAttr names, notes;
   names.kind = notes.kind = MlirAttr::Kind::array;
@@ -330,7 +330,7 @@ void MlirParser::function(MlirOp& op) {
   isolated_.pop_back();
 }
 
-// The body of `applies` is where its operation is.
+// The body made for `applies` gets the location of its operation.
 void MlirParser::location(MlirOp& op) {
   if (!is("loc")) return;
   op.location = location_text();
@@ -341,7 +341,7 @@ void MlirParser::location(MlirOp& op) {
         if (inner.location.empty()) inner.location = op.location;
 }
 
-// loc(...): the first name in it, or the alias. A name with `:` behind it is a file's.
+// loc(...): the first name in it, or the alias. A name followed by `:` is a file's.
 std::string MlirParser::location_text() {
   expect("loc");
   if (!is("(")) lexer_.fail_wanted("`(`");

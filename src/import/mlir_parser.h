@@ -1,6 +1,6 @@
-// Reads MLIR text as StableHLO files have it: the generic form of any operation, and the pretty
-// forms of the dialects in mlir_pretty.cc. Nesting is bounded; what is allocated is bounded by the
-// text's size (values that repeat one element keep that element only).
+// Parses MLIR text of StableHLO files: the generic form of any operation, and the pretty forms of
+// the dialects in mlir_pretty.cc. Nesting is bounded; allocation is bounded by the text's size (a
+// splat keeps a single element).
 #pragma once
 
 #include <map>
@@ -15,10 +15,10 @@
 
 namespace heddle::import {
 
-// One part of a file (between `// -----` lines), whose first line has number `line`. Throws
+// Parses one part of a file (between `// -----` lines), whose first line has number `line`. Throws
 // Failure: "line:column: got X, wanted Y".
 MlirModule parse_mlir(std::string_view text, int line = 1);
-// One type, and nothing behind it.
+// A single type with no text after it.
 MlirType parse_mlir_type(std::string_view text);
 // The element type of that name ("i32", "f8E4M3FN"), or null.
 const tensor::Type* find_mlir_element(std::string_view name);
@@ -37,7 +37,7 @@ class MlirParser {
   static constexpr int kDeepest = 200;  // nested regions, attributes and types together
   static constexpr size_t kMostResults = 1 << 16;
 
-  // Counts one level of nesting for as long as it lives.
+  // Counts one level of nesting during its lifetime.
   class Level {
    public:
     explicit Level(MlirParser* parser) : parser_(parser) {
@@ -64,7 +64,7 @@ class MlirParser {
   void expect(std::string_view text);
   std::string_view expect(MlirTokenKind kind, std::string_view wanted);
   int64_t expect_integer();
-  // `read` for each element of `open` … `close`, separated by commas; the list may be empty.
+  // Calls `read` for each element of `open` … `close`, separated by commas; the list may be empty.
   template <typename Read>
   void list(std::string_view open, std::string_view close, Read read) {
     expect(open);
@@ -114,7 +114,7 @@ class MlirParser {
   double number();                       // with a sign
 
   // mlir_parser_attrs.cc
-  // `typed`: `: type` behind a number or a string belongs to it.
+  // `typed`: a `: type` after a number or a string belongs to it.
   MlirAttr attribute(bool typed = true);
   MlirAttr number_attribute(bool typed);
   MlirAttr array_attribute();
@@ -162,7 +162,7 @@ class MlirParser {
   MlirLexer lexer_;
   MlirModule module_;
   std::vector<Scope> scopes_;
-  std::vector<size_t> isolated_{0};  // scopes_ from here on are seen
+  std::vector<size_t> isolated_{0};  // scopes_ visible from here on
   std::map<std::string, MlirAttr, std::less<>> attr_aliases_;
   std::map<std::string, MlirType, std::less<>> type_aliases_;
   int depth_ = 0;

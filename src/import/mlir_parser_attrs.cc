@@ -10,7 +10,7 @@ namespace {
 
 using Kind = MlirAttr::Kind;
 
-// Attributes `#stablehlo.<name><field = value, ...>` that are read; of others the text is kept.
+// Attributes `#stablehlo.<name><field = value, ...>` that are parsed; the others are kept as text.
 constexpr std::array<std::string_view, 8> kWithFields = {
     "gather",        "scatter",        "dot",
     "ragged_dot",    "channel_handle", "output_operand_alias",
@@ -112,7 +112,7 @@ MlirAttr MlirParser::number_attribute(bool typed) {
         number.text.starts_with("0x")
             ? tensor::float_from_bits(attr.type.element, static_cast<uint64_t>(attr.integer))
             : static_cast<double>(attr.integer);
-  } else if (is_float && attr.kind == Kind::floating) {  // it has the digits of its type
+  } else if (is_float && attr.kind == Kind::floating) {  // rounds to its type
     attr.floating = tensor::float_from_bits(
         attr.type.element, tensor::float_to_bits(attr.type.element, attr.floating));
   }
@@ -126,7 +126,7 @@ MlirAttr MlirParser::array_attribute() {
   return attr;
 }
 
-// Behind `array`: <i64: 1, 2>, <i1: true>
+// After `array`: <i64: 1, 2>, <i1: true>
 MlirAttr MlirParser::typed_array() {
   MlirAttr attr;
   attr.kind = Kind::array;
@@ -166,7 +166,7 @@ MlirAttr MlirParser::hash_attribute() {
   const size_t dot = name.find('.');
   const std::string_view dialect = std::string_view(name).substr(0, dot);
   if (!is("<")) {
-    // Locations may be named before they are known: they stand at the end.
+    // Locations may be used before they are defined: their definitions are at the end.
     if (dot == std::string::npos && !name.starts_with("loc"))
       lexer_.fail_at(at, "attribute #{} is not defined before its use", name);
     return attr;

@@ -1,4 +1,4 @@
-// MLIR text: dense<...> : type. The body is read when the type behind it is known.
+// MLIR text: dense<...> : type. The body is parsed after its type, which follows it.
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -35,7 +35,7 @@ struct MlirParser::DenseReader {
     lexer().fail_at(at, "the elements do not fit the type: {} are wanted", literal->elems());
   }
 
-  // Nested lists, `depth` of the dimensions open.
+  // Nested lists, with `depth` dimensions open.
   void elements(size_t depth) {
     if (depth < dims->size()) {
       const size_t at = parser->token().begin;
@@ -44,7 +44,7 @@ struct MlirParser::DenseReader {
         elements(depth + 1);
         ++count;
       });
-      // Lists of nothing may be left out: tensor<2x0xf32> is [] or [[], []].
+      // Empty lists may be omitted: tensor<2x0xf32> is [] or [[], []].
       if (count != (*dims)[depth] && literal->elems() > 0)
         lexer().fail_at(at, "got {} elements in dimension {}, wanted {}", count, depth,
                         (*dims)[depth]);
@@ -93,12 +93,13 @@ struct MlirParser::DenseReader {
     if (!number.is(MlirAttr::Kind::integer))
       lexer().fail_at(at, "a floating-point number in a tensor of {}",
                       tensor::type_name(literal->type()));
-    // In i1 every bit of a number counts.
+    // For i1 any nonzero number is true.
     literal->set_s64(
         next++, literal->type() == Type::pred ? (number.integer != 0 ? 1 : 0) : number.integer);
   }
 
-  // "0x...": the elements' bytes, little-endian. i1 has a byte or (older texts) a bit an element.
+  // "0x...": the elements' bytes, little-endian. i1 takes a byte or (older texts) a bit per
+  // element.
   void hex(std::string_view text, size_t at) {
     if (!text.starts_with("0x") || text.size() % 2 != 0)
       lexer().fail_at(at, "elements as a string, wanted \"0x...\" with pairs of digits");
@@ -150,7 +151,7 @@ MlirAttr MlirParser::dense() {
   return attr;
 }
 
-// dense_resource<key> : type. The bytes stand at the end of the file, behind four of an alignment:
+// dense_resource<key> : type. The bytes are at the end of the file, after four bytes of alignment:
 // {-# dialect_resources: { builtin: { key: "0x04000000..." } } #-}
 MlirAttr MlirParser::dense_resource() {
   const size_t at = token().begin;
@@ -195,14 +196,14 @@ void MlirParser::dense_elements(MlirAttr& attr, size_t begin, size_t end) {
   const bool empty = is(">");
   const bool is_hex = is(MlirTokenKind::string);
   const Type element = attr.type.element;
-  // One element for all: a number, or a string of one element's bytes.
+  // A splat: one number, or a string with one element's bytes.
   const auto element_bytes = static_cast<size_t>(tensor::type_bytes(element));
   const bool splat =
       *count != 1 && !empty && !is("[") &&
       (!is_hex || token().text.size() == 2 + 2 * element_bytes) &&
       !(is_hex && element == Type::pred && *count <= 8 && *count != 0 && token().text.size() == 4 &&
         token().text != "0xFF" && token().text != "0x00");
-  // Elements that are written out take at least a character each, bits of a string a quarter.
+  // Explicit elements take at least a character each, bits of a string a quarter.
   if (!splat && (*count > static_cast<int64_t>(end - begin) * 8 || (empty && *count > 0)))
     lexer_.fail_at(begin, "too few elements for {}", to_string(attr.type));
   Literal literal = value_or_throw(

@@ -129,8 +129,8 @@ MlirType MlirParser::type() {
   lexer_.fail_at(at, "{} is no type that is known", quoted(word));
 }
 
-// Behind `tensor`: <2x?x3xf32, encoding>. Dimensions are read character by character: `2x3xf32`
-// are no tokens.
+// After `tensor`: <2x?x3xf32, encoding>. Dimensions are read character by character: `2x3xf32` is
+// not a sequence of tokens.
 MlirType MlirParser::tensor_type() {
   MlirType result;
   result.kind = MlirType::Kind::tensor;
@@ -168,8 +168,8 @@ MlirType MlirParser::tensor_type() {
   return result;
 }
 
-// #stablehlo.bounds<16, ?> (older texts: #stablehlo.type_extensions<bounds = [16, ?]>); others
-// are left out.
+// #stablehlo.bounds<16, ?> (older texts: #stablehlo.type_extensions<bounds = [16, ?]>); other
+// encodings are ignored.
 void MlirParser::tensor_encoding(MlirType& type) {
   const size_t at = token().begin;
   if (!is(MlirTokenKind::attr) ||
@@ -233,13 +233,13 @@ double MlirParser::number() {
   return negative ? -value : value;
 }
 
-// Behind `!quant.uniform`: <i8<-127:127>:f32:0, {0.1:-30, 0.5}>, <i8:f32, 0.1:2>.
+// After `!quant.uniform`: <i8<-127:127>:f32:0, {0.1:-30, 0.5}>, <i8:f32, 0.1:2>.
 MlirType MlirParser::quantized_type() {
   auto quantization = std::make_shared<Quantization>();
   const size_t at = token().begin;
   expect("<");
   MlirType result;
-  // `u8` has no other place in MLIR.
+  // `u8` is used nowhere else in MLIR.
   const std::string_view name = expect(MlirTokenKind::word, "the storage type");
   const Type* storage = find_mlir_element(name.starts_with('u') && !name.starts_with("ui")
                                               ? "ui" + std::string(name.substr(1))

@@ -1,4 +1,4 @@
-// The pretty forms and the ones that are only operands and keywords.
+// The table of pretty forms, and the parser of those with only operands and keywords.
 #include "import/mlir_pretty.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr PrettyForm special(std::string_view name, Syntax syntax,
   return {name, syntax, types, {}};
 }
 
-// Operations of stablehlo whose pretty form is their operands and the type need no row here.
+// Operations of stablehlo whose pretty form is just operands and the type need no row here.
 constexpr PrettyForm kForms[] = {
     special("module", Syntax::module_op),
     special("builtin.module", Syntax::module_op),
@@ -162,8 +162,8 @@ void MlirParser::pretty(MlirOp& op, size_t result_count, size_t position) {
   }
 }
 
-// %a, %b, dims = [0] {attributes}. top_k has brackets around it, the constants of checks stand
-// among the operands.
+// %a, %b, dims = [0] {attributes}. top_k has parentheses around it; checks have constants among the
+// operands.
 void MlirParser::plain_form(MlirOp& op, const PrettyForm& form) {
   if (op.name == "return") op.name = "func.return";
   const bool bracket = take("(");
@@ -207,7 +207,7 @@ void MlirParser::keyword(MlirOp& op, const PrettyForm& form) {
   lexer_.fail_at(at, "{} has no {}", op.name, quoted(word));
 }
 
-// A word as #stablehlo<name WORD> would be.
+// Makes a word the attribute #stablehlo<name WORD>.
 MlirAttr MlirParser::words_to_attr(std::string_view dialect_name) {
   MlirAttr attr;
   attr.kind = MlirAttr::Kind::dialect;
@@ -221,7 +221,7 @@ MlirAttr MlirParser::words_to_attr(std::string_view dialect_name) {
 // : type, : type, type or : (types) -> types
 void MlirParser::pretty_types(MlirOp& op, const PrettyForm& form, size_t result_count) {
   if (!is(":")) {
-    // Returns and checks of nothing, and constants of checks, have none.
+    // Returns and checks without operands, and checks of constants, have no types.
     if (form.types == PrettyTypes::none) return;
     lexer_.fail_wanted("`:` and types");
   }
@@ -237,7 +237,7 @@ void MlirParser::pretty_types(MlirOp& op, const PrettyForm& form, size_t result_
   if (take("->")) {
     make_results(op, result_types());
   } else if (form.types == PrettyTypes::last) {
-    // Operations of several results name the types of all of them.
+    // Operations with several results list the types of all of them.
     if (result_count <= 1 || result_count != types.size())
       types.erase(types.begin(), types.end() - 1);
     make_results(op, std::move(types));

@@ -1,4 +1,4 @@
-// The table of pretty forms: which syntax an operation of stablehlo, chlo, check, … has.
+// The table of pretty forms: the syntax of each operation of stablehlo, chlo, check, ….
 #pragma once
 
 #include <array>
@@ -7,20 +7,20 @@
 
 namespace heddle::import {
 
-// Where the types behind `:` go. last: the result has the last of them; all: one a result; none:
-// there is no result. `… -> types` always gives the results.
+// Meaning of the types after `:`. last: the result has the last of them; all: one per result; none:
+// no result. `… -> types` always gives the results.
 enum class PrettyTypes : uint8_t { last, all, none };
 
-// A keyword of a pretty form (`dims = [0]`) and the attribute that it is in the generic form.
+// A keyword of a pretty form (`dims = [0]`) and its attribute in the generic form.
 struct PrettyKeyword {
   std::string_view keyword, attr;
-  // Words are attributes of stablehlo (`type = RFFT`).
+  // Values are words of stablehlo (`type = RFFT`).
   bool word = false;
 };
 
 struct PrettyForm {
   std::string_view name;
-  // plain: operands, then keywords, each behind a comma. The others: mlir_pretty_forms.cc.
+  // plain: operands, then keywords, each after a comma. The others: mlir_pretty_forms.cc.
   enum class Syntax : uint8_t {
     plain,
     constant,
@@ -47,7 +47,7 @@ struct PrettyForm {
   std::array<PrettyKeyword, 4> keywords = {};
 };
 
-// Null: no pretty form is known. `func.call` is found as `call` too, and so on.
+// Null: no pretty form is known. `func.call` is also found as `call`, and so on.
 const PrettyForm* find_pretty_form(std::string_view name);
 
 }  // namespace heddle::import

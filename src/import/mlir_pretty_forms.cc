@@ -1,4 +1,4 @@
-// Pretty forms with a syntax of their own; each gives the attributes of the generic form.
+// Pretty forms with a special syntax; each gives the attributes of the generic form.
 #include <algorithm>
 
 #include "import/mlir_parser.h"
@@ -205,8 +205,8 @@ void MlirParser::window(MlirOp& op) {
   });
 }
 
-// (%a init: %c), (%b init: %d) across dimensions = [1] : types, with `applies stablehlo.add` in
-// front or `reducer(...) {...}` behind
+// (%a init: %c), (%b init: %d) across dimensions = [1] : types, preceded by `applies stablehlo.add`
+// or followed by `reducer(...) {...}`
 void MlirParser::reduce_form(MlirOp& op) {
   std::vector<MlirValue> inits;
   do {
@@ -230,7 +230,7 @@ void MlirParser::reduce_form(MlirOp& op) {
   reduce_applies(op, applied);
 }
 
-// Its body is one operation of two scalars.
+// Builds a body of one operation on two scalars.
 void MlirParser::reduce_applies(MlirOp& op, std::string_view name) {
   MlirType scalar = module_.values[static_cast<size_t>(op.operands[0])];
   scalar.dims.clear();

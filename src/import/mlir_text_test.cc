@@ -1,4 +1,4 @@
-// The parser of MLIR text: types, attributes, both forms of operations, and what it refuses.
+// The parser of MLIR text: types, attributes, both forms of operations, and errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ TEST(mlir_text, Attributes) {
               ElementsAre(1, 2));
   const MlirAttr conv = attribute("#stablehlo.conv<[b, 1, 0, f]x[0, 1, i, o]->[b, 0, 1, f]>");
   EXPECT_THAT(ints(*conv.field("input_spatial_dimensions")), ElementsAre(2, 1));
-  // Of other dialects only the name is kept.
+  // For other dialects only the name is kept.
   EXPECT_EQ(attribute("#sdy.sharding<@mesh, [{\"x\"}, {}]>").text, "sdy.sharding");
 }
 
@@ -114,7 +114,8 @@ TEST(mlir_text, Resources) {
       op + "{-#\n dialect_resources: {\n builtin: {\n key: \"0x040000000100FFFF\"\n }\n }\n#-}\n");
   EXPECT_EQ(tensor::to_string(*first_op(module).attr("a")->literal), "{1, -1}");
   EXPECT_THAT(error_of(op), HasSubstr("the values of resource 'key' were left out"));
-  EXPECT_THAT(error_of(op + "{-# builtin: { key: \"0x04000000\" } #-}"), HasSubstr("0 bytes, wanted 4"));
+  EXPECT_THAT(error_of(op + "{-# builtin: { key: \"0x04000000\" } #-}"),
+              HasSubstr("0 bytes, wanted 4"));
   EXPECT_THAT(error_of(op + "{-# builtin: { key: \"0x0400000001\" } #-}"), HasSubstr("wanted 4"));
   EXPECT_THAT(error_of(op + "{-# builtin: { key: \"0x0400"), HasSubstr("are cut off"));
 }
@@ -134,7 +135,7 @@ TEST(mlir_text, Locations) {
 TEST(mlir_text, LargeSplatsTakeNoMemory) {
   const MlirAttr splat = attribute("dense<1.0> : tensor<1000000000x1000000000xf32>");
   EXPECT_EQ(splat.literal->elems(), 1);
-  EXPECT_FALSE(literal_of(splat).has_value());  // and an error where it must be written out
+  EXPECT_FALSE(literal_of(splat).has_value());  // and an error if it must be expanded
 }
 
 TEST(mlir_text, GenericForm) {
@@ -247,7 +248,7 @@ TEST(mlir_text, ErrorsHaveAPlace) {
               HasSubstr("value %a is defined twice"));
 }
 
-// Neither the stack nor the memory grows with what a text asks for.
+// Neither the stack nor the memory grows with sizes claimed by a text.
 TEST(mlir_text, DeepAndLargeTextsAreRefused) {
   const auto nested = [](const std::string& open, int64_t count) {
     std::string text = "\"a\"() {a = ";

@@ -37,8 +37,8 @@ Imported import_decoded(std::string_view bytes, const Options& options, TensorSo
   return result;
 }
 
-// The folder's border: from here on errors are values.
-// `wants_value`: whether the error is the want of a value.
+// The folder's boundary: from here on errors are values. `wants_value`: set to whether the error is
+// due to an unknown value.
 Result<Imported> guarded(std::string_view bytes, const Options& options, TensorSource source,
                          const std::string& directory, bool* wants_value = nullptr) {
   ExternalFiles external(directory);
@@ -110,7 +110,7 @@ Result<Imported> import_onnx(const std::string& path, const Options& options) {
 
 Result<Imported> import_onnx_bytes(std::string_view bytes, const std::string& directory,
                                    const Options& options) {
-  // 64-byte alignment would be in vain: tensors begin anywhere in the message.
+  // No 64-byte alignment: tensors begin at arbitrary offsets in the message anyway.
   const auto copy = std::make_shared<std::string>(bytes);
   TensorSource source;
   source.owner = copy;

@@ -3,11 +3,11 @@
 // ONNX: opsets 1 to 28 of the domain ai.onnx. Shapes are static after import: every dynamic
 // dimension is bound (Options), shape arithmetic is folded, function-like operators (Softmax,
 // LayerNormalization, Gelu, ...) become HLO primitives in their numerically safe form. Weights are
-// views of the mapped file wherever their encoding allows it.
+// views of the mapped file if their encoding allows it.
 //
 // Errors are the user's: damaged files, unsupported operators (all of them at once, before any
 // work), wrong shapes. They name the node and the value. No input crashes, hangs or allocates
-// beyond Options' budgets. Thread safety: the functions share nothing.
+// beyond Options' budgets. Thread safety: the functions share no state.
 #pragma once
 
 #include <cstdint>
@@ -33,60 +33,63 @@ namespace heddle::import {
 struct Unsupported;  // onnx_support.h
 
 struct Options {
-  // --dim NAME=N: binds every dimension of that name. What is left unbound becomes 1, with a note.
+  // --dim NAME=N: binds every dimension of that name. Unbound dimensions become 1, with a note.
   std::map<std::string, int64_t> dims;
   // --shape NAME=1x3x224x224: all dimensions of a model input.
   std::map<std::string, std::vector<int64_t>> shapes;
-  // The same, of what these leave open.
+  // The same, with lower priority: for dimensions that the above leave unbound.
   std::map<std::string, std::vector<int64_t>> open_shapes;
-  // Model inputs whose values are fixed: they become constants and are no parameters. For inputs
-  // that give shapes, axes and the like, which must be known at import.
+  // Model inputs with fixed values: they become constants instead of parameters. For inputs such as
+  // shapes and axes, which must be known at import.
   std::map<std::string, tensor::Literal> values;
-  // Values that inputs are going to have. One is used where an operator cannot do without (a shape
-  // that depends on it): that input becomes a constant and is no parameter (Imported::bound).
-  // Elements of sequences are x#0, x#1, ...; of an optional without a value there is none.
+  // Values that inputs will have. A hint is used only if an operator requires a known value (a
+  // shape that depends on it): that input becomes a constant instead of a parameter
+  // (Imported::bound). Elements of sequences are x#0, x#1, ...; an optional without a value has
+  // none.
   std::map<std::string, tensor::Literal> hints;
-  // Where a shape depends on a value that is computed from inputs: not an error, but the graph that
-  // computes that value (Imported::undecided). It is imported again with the value in `decided`.
+  // If a shape depends on a value computed from inputs, return the graph that computes that value
+  // (Imported::undecided) instead of an error. The model is then imported again with the value in
+  // `decided`.
   bool stages = false;
   std::map<std::string, tensor::Literal> decided;
-  // Counts that data decides (NonZero) and that are never above this: the graph is for the most
-  // that there can be, and says how much is there (heddle.first_rows in hlo/symbol.h,
-  // Imported::counts). Without masks (opt/mask_padding) it is not right.
+  // Data-dependent counts (NonZero) of at most this bound stay open: the graph is built for the
+  // maximum, and computes the actual count (heddle.first_rows in hlo/symbol.h, Imported::counts).
+  // It is correct only with masks (opt/mask_padding).
   int64_t max_count = 0;
-  // Counts without a bound of their own (how long a Range is) are open as well, where this is not
-  // 0: the graph is for so many, and not right for more (Imported::guessed).
+  // If not 0, counts without a known bound (such as the length of a Range) stay open as well: the
+  // graph is built for this many, and is not correct for more (Imported::guessed).
   int64_t guessed_count = 0;
-  std::set<std::string> exact_counts;  // keys of those that are decided all the same
-  int64_t less_counts = 0;             // the graph for so many fewer: to see what depends on it
-  // ONNX: parameters and no results, Imported::later_outputs instead.
+  std::set<std::string> exact_counts;  // keys of counts that are decided exactly nevertheless
+  int64_t less_counts = 0;             // makes open counts smaller, to see what depends on them
+  // ONNX: import parameters but no results; see Imported::later_outputs.
   bool ports_only = false;
-  // Values that earlier stages have computed, as further results (Imported::output_names): they
-  // are parameters of these names, behind the inputs, where the graph reads them.
+  // Values that earlier stages have computed, as further results (Imported::output_names): where
+  // the graph reads them they become parameters of these names, after the inputs.
   std::map<std::string, tensor::Shape> carried;
   // Sequences as inputs: the shapes of their elements, which become inputs name#0, name#1, ...
   std::map<std::string, std::vector<tensor::Shape>> sequences;
-  std::set<std::string> absent;  // optional inputs that get no value
-  // Of `shapes`: those that are not asked for but those of values, for messages.
+  std::set<std::string> absent;  // optional inputs without a value
+  // Names in `shapes` that come from values rather than from the user, for messages.
   std::set<std::string> shapes_of_values;
-  // --module NAME: which one of a text file of several; empty: there must be one only.
-  // Of strings in values above; null: there are none, and the model gets one of its own.
+  // Vocabulary of the strings in the values above; null: none yet, the model gets its own.
+  // `module_name`: --module NAME, for text files with several modules; empty: there must be only
+  // one.
   std::shared_ptr<tensor::Vocabulary> vocabulary;
   std::string module_name;
-  std::string kv_cache;           // --kv-cache: "bf16", "int8" (kv_cache.h); empty: as they are
+  std::string kv_cache;           // --kv-cache: "bf16", "int8" (kv_cache.h); empty: unchanged
   bool random_constants = false;  // constants written as {...} get invented values, with a note
   int64_t max_nodes = 2'000'000;  // ONNX nodes, inlined bodies included
   int64_t max_value_elems = int64_t{1} << 29;      // one computed value, or input
   int64_t max_constant_bytes = int64_t{64} << 30;  // all initialisers together
   int64_t max_fold_elems = 1 << 14;                // the largest value of shape arithmetic
-  // Extents may be others another time: the graph must not depend on them where it need not.
+  // Extents may change later: the graph must not depend on them unnecessarily.
   bool same_for_all_extents = false;
-  // Not null: where an import fails for want of operators (ErrorKind::unsupported), gets all of
-  // them.
+  // If not null: gets all unsupported operators if an import fails because of them
+  // (ErrorKind::unsupported).
   std::shared_ptr<std::vector<Unsupported>> unsupported;
 };
 
-// What a model file says of itself; empty and 0 where its format has no such thing.
+// The model file's description of itself; empty and 0 if its format has none.
 struct Origin {
   std::string producer, producer_version, domain, description, graph, graph_description;
   int64_t ir_version = 0, version = 0;
@@ -94,21 +97,21 @@ struct Origin {
   std::vector<std::pair<std::string, std::string>> metadata;  // in the file's order
 };
 
-// An input whose value decides a shape, and has become a constant for that.
+// An input that became a constant because its value determines a shape.
 struct BoundInput {
   std::string name;
-  int64_t place = 0;  // among all inputs, had none been bound
+  int64_t place = 0;  // position among all inputs, bound ones included
   tensor::Shape shape;
-  std::string why;  // what would have been the error
+  std::string why;  // the error that binding it avoided
 };
 
-// A dimension of an output that follows a count which the graph computes: `times` elements to one.
+// A dimension of an output that follows a computed count: `times` elements per unit of the count.
 struct OpenOutput {
   int64_t output = 0, dimension = 0, times = 1;
-  int64_t extent = 0;  // the output that is the count, s32[]; they stand behind all others
+  int64_t extent = 0;  // the output that holds the count, s32[]; these come after all others
 };
 
-// A count that is right up to `most`; `extent` is the output that it is, s32[].
+// A count that is correct up to `most`; `extent` is the output that holds it, s32[].
 struct GuessedCount {
   int64_t extent = 0, most = 0;
 };
@@ -117,47 +120,48 @@ struct Imported {
   // ONNX: the parameters are the model's inputs in order (initialisers are constants), the root is
   // a tuple of its outputs and of the hidden ones of `index_checks`. HLO text: as written.
   std::unique_ptr<hlo::Module> module;
-  // ONNX: value names. HLO: arg<n> and out<n> by CLI.md, one a leaf of the entry's parameters and
-  // of its root.
+  // ONNX: value names. HLO: arg<n> and out<n> as in CLI.md, one per leaf of the entry's parameters
+  // and of its root.
   std::vector<std::string> input_names, output_names;
   // A second accepted name of each input: the HLO parameter's own ("p", "p.0.1"); empty for ONNX.
   std::vector<std::string> input_aliases;
-  // ONNX: what the model calls the dimensions of its inputs and outputs, by name of the value; ""
-  // where it has a number or nothing.
+  // ONNX: the model's names of the dimensions of its inputs and outputs, by name of the value; ""
+  // for a number or none.
   std::map<std::string, std::vector<std::string>> input_dims, output_dims;
-  // ONNX: which values are positions of what. The graph itself clamps them (gather) or skips them
-  // (scatter), as HLO does.
+  // ONNX: which values are positions, and their ranges. The graph itself clamps them (gather) or
+  // skips them (scatter), as HLO does.
   std::vector<tensor::IndexCheck> index_checks;
-  std::map<std::string, std::string> counts;  // by the call's name: the key
-  std::set<std::string> guessed;              // keys of those, open or asked for, without a bound
-  std::vector<OpenOutput> open_outputs;       // made by who opens the counts
-  std::vector<GuessedCount> guessed_counts;   // likewise: outputs to be looked at behind a run
-  std::vector<BoundInput> bound;              // by Options::hints, in order of their places
+  std::map<std::string, std::string> counts;  // by name of the call: the key
+  std::set<std::string> guessed;              // keys of counts without a bound
+  std::vector<OpenOutput> open_outputs;       // filled by api/counts.h
+  std::vector<GuessedCount> guessed_counts;   // likewise: outputs to check after a run
+  std::vector<BoundInput> bound;              // by Options::hints, in order of position
   // Options::ports_only: names and types of outputs that are tensors.
   std::vector<std::pair<std::string, tensor::Type>> later_outputs;
-  // Options::stages: not empty, the module's first result is this value, a computed one that a
-  // shape depends on (`why` says which), and the others are what the rest of the graph reads.
+  // Options::stages: if not empty, the module's first result is this value, a computed one that a
+  // shape depends on (`why` names the shape), and the others are the values that the rest of the
+  // graph reads.
   std::string undecided, undecided_why;
   // Inputs and outputs that are strings, by name: u32 tensors of ids in `vocabulary`.
   std::set<std::string> texts;
   std::shared_ptr<tensor::Vocabulary> vocabulary;
   std::vector<std::string> notes;  // "dimension 'batch' bound to 1 (--dim batch=N)"
-  // Dynamic dimensions that nothing bound, with the extent they got; one without a name is
+  // Dynamic dimensions that were not bound, with the extent they got; one without a name is
   // "input[0]".
   std::vector<std::pair<std::string, int64_t>> unbound;
   std::vector<std::string> files;  // paths of external data
   Origin origin;
-  // StableHLO tests: what is to hold of outputs (the last ones, named check0.got, check0.want, …).
+  // StableHLO tests: expectations about outputs (the last ones, named check0.got, check0.want, …).
   std::vector<Assertion> assertions;
 };
 
-// External tensor data is looked for beside the model and nowhere else.
+// External tensor data is only looked for beside the model.
 Result<Imported> import_onnx(const std::string& path, const Options& options = {});
-// `directory`: where external data lies; empty: there must be none. `bytes` is copied.
+// `directory`: of external data; empty: there must be none. `bytes` is copied.
 Result<Imported> import_onnx_bytes(std::string_view bytes, const std::string& directory,
                                    const Options& options = {});
 Result<Imported> import_hlo_text(std::string_view text, const Options& options = {});
-// --module NAME; an empty name: there must be one only. Errors (user): none, or several of the
+// --module NAME; an empty name: there must be only one. Errors (user): none, or several with this
 // name.
 Result<std::unique_ptr<hlo::Module>> choose_module(
     std::vector<std::unique_ptr<hlo::Module>> modules, const std::string& name);
@@ -172,8 +176,8 @@ enum class Format {
   program,
   unknown
 };
-Format sniff(std::string_view bytes);     // all of them: a text may begin with long comments
-bool is_comments(std::string_view text);  // and nothing else, in either text format
+Format sniff(std::string_view bytes);     // of the whole file: a text may begin with long comments
+bool is_comments(std::string_view text);  // only comments, in either text format
 bool is_stablehlo(Format format);         // text or bytecode
 std::string_view format_name(Format format);
 
@@ -182,11 +186,11 @@ struct ModelFile {
   std::shared_ptr<const MappedFile> file;
   Format format = Format::unknown;
 };
-// Every command opens models by this. Errors (user): those of MappedFile::open; unknown content.
+// All commands open models through this. Errors (user): those of MappedFile::open; unknown content.
 Result<ModelFile> open_model_file(const std::string& path);
 
-// Any model of a kind that can be imported, told by its content; the kinds that cannot (yet) are
-// errors that say so.
+// Imports any supported kind of model, recognised by its content; other kinds give an error that
+// names them.
 Result<Imported> import_model(const std::string& path, const Options& options = {});
 
 }  // namespace heddle::import

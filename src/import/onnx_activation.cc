@@ -1,4 +1,4 @@
-// Activations: each in the form that neither overflows nor loses digits needlessly.
+// Activations: each in a form that neither overflows nor loses digits needlessly.
 #include <cmath>
 #include <limits>
 
@@ -29,7 +29,7 @@ Outputs leaky_relu(Op& op) {
   return {positive_or(op, x, binary(op, Opcode::multiply, x, alpha))};
 }
 
-// The slope broadcasts to x, one way only.
+// The slope broadcasts to x (unidirectional).
 Outputs prelu(Op& op) {
   Instr* x = op.in(0);
   Instr* slope = op.in(1);

@@ -9,7 +9,7 @@
 namespace heddle::import {
 namespace {
 
-// [B,S,heads*D] as [B,heads,S,D]; a value of rank 4 is that already.
+// [B,S,heads*D] as [B,heads,S,D]; a value of rank 4 already has this form.
 Instr* split_heads(Op& op, size_t input, const char* heads_attr) {
   const Ints e = op.shape(input).extents();
   if (e.size() == 4) return op.in(input);
@@ -43,8 +43,8 @@ class Attention {
   void read_inputs();
   Instr* with_past(Instr* x, size_t past) const;
   Instr* scores() const;
-  // What keeps a query from a key by position: pred of a shape that broadcasts to the scores; null
-  // where nothing does.
+  // Mask of the keys allowed for each query by position: pred of a shape that broadcasts to the
+  // scores; null if all are.
   Instr* allowed();
   Instr* mask(Instr* x);
   Instr* softmax(Instr* x) const;
@@ -53,7 +53,7 @@ class Attention {
   Op& op_;
   Sizes s_;
   Instr *q_ = nullptr, *k_ = nullptr, *v_ = nullptr;
-  bool rows_may_be_empty_ = false;  // no key is allowed: such a row is zero
+  bool rows_may_be_empty_ = false;  // if a query has no allowed key, its row is zero
 };
 
 Instr* Attention::with_past(Instr* x, size_t past) const {
@@ -108,7 +108,7 @@ Instr* Attention::allowed() {
   };
   const Ints matrix{s_.queries, s_.keys};
   Instr* key = iota(op_, Type::s64, matrix, 1);
-  // The absolute position of each query: [S,T], or [B,1,S,T] where every batch has its own.
+  // The absolute position of each query: [S,T], or [B,1,S,T] if it differs between batches.
   Instr* position = iota(op_, Type::s64, matrix, 0);
   if (s_.past != 0) position = binary(op_, Opcode::add, position, s_.past);
   if (op_.has(6)) {
@@ -132,7 +132,7 @@ Instr* Attention::allowed() {
   return result;
 }
 
-// The mask's last dimension may be shorter than the keys: what is missing is masked.
+// The mask's last dimension may be shorter than the keys: missing positions are masked.
 Instr* Attention::mask(Instr* x) {
   const double nothing = -std::numeric_limits<double>::infinity();
   if (Instr* condition = allowed())

@@ -1,4 +1,4 @@
-// Operators of several values, element by element, with numpy broadcasting.
+// Elementwise operators with several operands and numpy broadcasting.
 #include <algorithm>
 
 #include "import/onnx_emit.h"
@@ -7,15 +7,15 @@
 namespace heddle::import {
 namespace {
 
-// Both inputs have one element type.
+// Checks that both inputs have one element type.
 void check_same_type(Op& op, size_t i, size_t j) {
   if (op.type(i) != op.type(j))
     op.fail("inputs {} and {} are {} and {}; they must have one element type", i, j,
             to_string(op.shape(i)), to_string(op.shape(j)));
 }
 
-// Before opset 7 the second input broadcasts one way, on request: its dimensions are the first
-// one's from `axis` on, or its last ones.
+// Before opset 7 the second input broadcasts one way, if requested: its dimensions match those of
+// the first from `axis` on, or its last ones.
 Instr* second(Op& op) {
   if (op.opset() >= 7) return op.in(1);
   const bool broadcasts = op.int_attr("broadcast", 0) != 0;
@@ -36,7 +36,7 @@ Outputs arithmetic(Op& op) {
   return {binary(op, opcode, op.in(0), second(op))};
 }
 
-// The value that a known mask has everywhere, if it has one.
+// The single value of all elements of a known mask, if any.
 std::optional<bool> known_bool(const Op& op, size_t i) {
   const Literal* literal = op.known(i);
   if (literal == nullptr || literal->type() != Type::pred) return std::nullopt;
@@ -48,7 +48,7 @@ template <Opcode opcode>
 Outputs logical(Op& op) {
   check_same_type(op, 0, 1);
   if (op.type(0) != Type::pred) op.fail("input 0 is {}, wanted bool", to_string(op.shape(0)));
-  // Exported masks are full of "and true".
+  // Exported masks often have a redundant "and true".
   if (op.opset() >= 7 && (opcode == Opcode::and_ || opcode == Opcode::or_)) {
     const Ints extents = common_extents(op, op.shape(0).extents(), op.shape(1).extents());
     for (size_t i : {0, 1}) {
@@ -82,7 +82,7 @@ Outputs mean_of_inputs(Op& op) {
   return {count == 1 ? sum : binary(op, Opcode::divide, sum, count)};
 }
 
-// The base's type is the result's. Squares and cubes, which is what exporters write, are products.
+// The result has the base's type. Squares and cubes, the usual cases in exports, become products.
 Outputs pow(Op& op) {
   Instr *x = op.in(0), *y = second(op);
   const Type type = op.type(0);
@@ -101,7 +101,7 @@ Outputs pow(Op& op) {
   return {op.b.convert(result, type)};
 }
 
-// fmod: the dividend's sign, as HLO; else the divisor's, as Python.
+// fmod: the dividend's sign, as in HLO; else the divisor's, as in Python.
 Outputs mod(Op& op) {
   check_same_type(op, 0, 1);
   const bool fmod = op.int_attr("fmod", 0) != 0;

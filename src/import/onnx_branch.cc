@@ -1,4 +1,4 @@
-// If; and regions: graphs inside nodes as computations of their own.
+// If; and regions: subgraphs inside nodes as separate computations.
 #include <algorithm>
 #include <set>
 
@@ -13,12 +13,13 @@ using proto::Node;
 
 namespace {
 
-constexpr int kDeepest = 100;  // graphs inside graphs
+constexpr int kDeepest = 100;  // nested graphs
 
 void collect_free(const Graph& graph, int depth, std::set<std::string_view>& seen,
                   std::vector<std::string_view>& names);
 
-// What nodes read and none of them, nor `defined`, defines; `defined` gets what they define.
+// Names read by the nodes but defined neither by them nor in `defined`, which gets their
+// definitions.
 void collect_read(std::span<const Node> nodes, int depth, std::set<std::string_view>& defined,
                   std::set<std::string_view>& seen, std::vector<std::string_view>& names) {
   const auto use = [&](std::string_view name) {
@@ -37,7 +38,7 @@ void collect_read(std::span<const Node> nodes, int depth, std::set<std::string_v
   }
 }
 
-// Names that a graph uses and does not define, those of graphs inside included; in order of use.
+// Names that a graph uses but does not define, including those of nested graphs; in order of use.
 void collect_free(const Graph& graph, int depth, std::set<std::string_view>& seen,
                   std::vector<std::string_view>& names) {
   if (depth > kDeepest) fail("graphs nested more than {} deep", kDeepest);
@@ -50,7 +51,7 @@ void collect_free(const Graph& graph, int depth, std::set<std::string_view>& see
       names.push_back(output.name);
 }
 
-// Instructions behind a value, and what would make them: flattened, sequences element by element.
+// Flattens a value into its tensors, sequences element by element.
 void flatten(Value* value, std::vector<Value*>& tensors) {
   if (value->is_tensor()) tensors.push_back(value);
   for (Value* element : value->elements) flatten(element, tensors);
@@ -65,7 +66,7 @@ bool same_form(const Value& a, const Value& b) {
   return true;
 }
 
-// Of both branches, in one of them: there the other one's are met.
+// Appends the demands of both branches in one branch: those of the other one count as met.
 void append_demands(hlo::Builder& b, const std::vector<IndexDemand> (&demands)[2], int side,
                     std::vector<Instr*>& results) {
   for (int of = 0; of < 2; ++of)
@@ -102,8 +103,8 @@ bool is_structural(const Node& node) {
                             node.op_type == "Scan" || node.op_type == "SequenceMap");
 }
 
-// What a graph reads of the values around it, in order; names that nothing has are left to the node
-// that uses them.
+// The outer values that a graph reads, in order; unknown names are reported later by the node that
+// uses them.
 std::vector<Value*> Importer::free_values(const Graph& graph, const Scope& scope,
                                           std::vector<std::string_view>& names) const {
   std::set<std::string_view> seen;
@@ -120,7 +121,7 @@ std::vector<Value*> Importer::free_values(const Graph& graph, const Scope& scope
   return values;
 }
 
-// The copy of an outer value that a region's nodes see.
+// The inner copy of an outer value that a region's nodes use.
 Value* Importer::inside(Value* outer, const std::unordered_map<const Value*, Value*>& captured) {
   if (outer == nullptr) return nullptr;
   if (const auto found = captured.find(outer); found != captured.end()) return found->second;
@@ -171,7 +172,7 @@ std::unique_ptr<Region> Importer::open_region(const Graph& graph, const Scope& s
   return region;
 }
 
-// The branch that runs is imported in place; the other one is not.
+// Imports only the branch that runs, in place.
 void Importer::run_in_place(const Graph& branch, const Node& node, Scope& scope) {
   Scope inner;
   inner.outer = &scope;
@@ -277,7 +278,7 @@ void Importer::run_if(const Node& node, Scope& scope, const Inputs& inputs) {
       run_both(node, scope, &condition, on_true, on_false);
     } catch (Failure& failure) {
       into_ = outside;
-      failure.needs = &condition;  // then only one of them runs
+      failure.needs = &condition;  // with a known condition only one branch is imported
       throw;
     }
   }

@@ -17,7 +17,7 @@ constexpr int64_t kMostElems = int64_t{1} << 29;
 
 OnnxKind kind_of(proto::ValueInfo::Kind kind) {
   using Kind = proto::ValueInfo::Kind;
-  // A value without a type, which only outputs may be, is nearly always a tensor.
+  // A value without a type, which is legal only for outputs, is nearly always a tensor.
   if (kind == Kind::tensor || kind == Kind::none) return OnnxKind::tensor;
   return kind == Kind::sequence ? OnnxKind::sequence : OnnxKind::other;
 }
@@ -88,7 +88,7 @@ OnnxValue value_of(std::string_view bytes, const OnnxPort& port, TensorSource& s
   return tensor_value(proto::decode_tensor(bytes), source);
 }
 
-// Calls read(bytes, file); what is thrown becomes an error that names the file.
+// Calls read(bytes, file); a thrown Failure becomes an error that names the file.
 template <typename T, typename Read>
 Result<T> read_file(const std::string& path, Read read) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));

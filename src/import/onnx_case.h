@@ -1,6 +1,5 @@
-// What a test needs of ONNX files beside the model itself: what goes in and out, and values in
-// files of their own (TensorProto, SequenceProto, OptionalProto), as ONNX's backend tests have
-// them.
+// Data for tests of ONNX files besides the model itself: its signature, and values in separate
+// files (TensorProto, SequenceProto, OptionalProto), as in ONNX's backend tests.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +18,12 @@ enum class OnnxKind { tensor, sequence, nothing, other };
 
 struct OnnxPort {
   std::string name;
-  OnnxKind kind = OnnxKind::tensor;  // of an optional: of what it holds
+  OnnxKind kind = OnnxKind::tensor;  // for an optional: the kind of its content
   bool optional = false;
 };
 
 struct OnnxSignature {
-  std::vector<OnnxPort> inputs, outputs;                // inputs that are no initialisers
+  std::vector<OnnxPort> inputs, outputs;                // inputs: without initialisers
   std::vector<std::pair<std::string, int64_t>> opsets;  // domain ("ai.onnx"), version
   std::vector<std::string> operators;                   // distinct, in order; "domain.Name"
 };
@@ -35,7 +34,7 @@ struct OnnxValue {
   tensor::Literal tensor;
   std::vector<tensor::Literal> elements;  // of a sequence
 };
-// The value in a file, which is of the port's kind. Strings are ids of the vocabulary.
+// Reads the value in a file, which has the port's kind. Strings are ids of the vocabulary.
 Result<OnnxValue> read_onnx_value(const std::string& path, const OnnxPort& port,
                                   const std::shared_ptr<tensor::Vocabulary>& vocabulary = nullptr);
 

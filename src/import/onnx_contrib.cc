@@ -1,6 +1,5 @@
-// Operators of the domain com.microsoft that optimised and fused exports use, in floating point:
-// products with what stands behind them, GELUs, normalisations of sums. onnx_contrib_attention.cc
-// has attention.
+// Operators of the domain com.microsoft in optimised and fused exports, in floating point: products
+// with epilogues, GELUs, normalisations of sums. onnx_contrib_attention.cc has attention.
 #include <cmath>
 
 #include "import/onnx_emit.h"
@@ -45,7 +44,7 @@ Outputs fused_matmul(Op& op) {
   return {alpha == 1 ? y : binary(op, Opcode::multiply, y, alpha)};
 }
 
-// The activation that stands behind a fused product; its parameters in the order of the operator.
+// The activation in the epilogue of a fused product; its parameters in the operator's order.
 Instr* activated(Op& op, Instr* x, const std::string& name, const std::vector<float>& parameters) {
   const auto parameter = [&](size_t i, double otherwise) {
     return i < parameters.size() ? static_cast<double>(parameters[i]) : otherwise;
@@ -154,7 +153,8 @@ struct Normalised {
   Instr *value, *mean, *inverse_deviation;  // the last two with extents of 1; mean: null if `plain`
 };
 
-// Over the dimensions `dims`; `plain`: by the root of the mean of squares, nothing subtracted.
+// Over the dimensions `dims`; `plain`: divides by the root mean square, without subtracting the
+// mean.
 Normalised normalise(Op& op, Instr* x, const Ints& dims, double epsilon, bool plain) {
   const Ints extents = x->shape().extents(), kept = keeping(extents, dims);
   Normalised result{};
@@ -207,7 +207,7 @@ Outputs skip_normalization(Op& op, bool plain) {
 Outputs skip_layer_normalization(Op& op) { return skip_normalization(op, false); }
 Outputs skip_simplified_layer_normalization(Op& op) { return skip_normalization(op, true); }
 
-// Of the default domain in files of the runtime's optimiser: RMS normalisation.
+// RMS normalisation, which the runtime's optimiser writes into the default domain.
 Outputs simplified_layer_normalization(Op& op) {
   op.check_float(0);
   op.ignore({"stash_type"});
@@ -219,7 +219,7 @@ Outputs simplified_layer_normalization(Op& op) {
   return {op.b.convert(scaled(op, normal.value, 1, kNone), type), normal.inverse_deviation};
 }
 
-// Rows of a table, which counts none from its end.
+// Rows of a table; negative ids do not count from the end.
 Instr* embedded(Op& op, size_t table, size_t ids, const Ints& extents) {
   if (op.rank(table) != 2)
     op.fail("input {} is {}, wanted a table", table, to_string(op.shape(table)));
@@ -229,8 +229,8 @@ Instr* embedded(Op& op, size_t table, size_t ids, const Ints& extents) {
   return op.b.take(op.in(table), broadcast_to(op, op.in(ids), extents), 0);
 }
 
-// Word, position and segment embeddings added up and normalised; and how many ones each row of the
-// mask has.
+// The normalised sum of word, position and segment embeddings; and the number of ones in each row
+// of the mask.
 Outputs embed_layer_normalization(Op& op) {
   const double epsilon = op.float_attr("epsilon", 1e-12);
   op.ignore({"mask_index_type"});
@@ -265,7 +265,7 @@ Outputs embed_layer_normalization(Op& op) {
   return {y, counts, sum};
 }
 
-// What the operator of the same name in ONNX does, as of that set.
+// The ONNX operator of the same name, in the version of that opset.
 Outputs as_in_onnx(Op& op, int64_t opset) {
   std::vector<Value*> inputs;
   for (size_t i = 0; i < op.inputs(); ++i) inputs.push_back(op.has(i) ? op.value(i) : nullptr);

@@ -1,4 +1,4 @@
-// What the attention operators of com.microsoft share.
+// Shared by the attention operators of com.microsoft.
 #pragma once
 
 #include "import/onnx_emit.h"
@@ -10,7 +10,7 @@ struct Core {
   double scale = 0;                                // 0: 1 / sqrt(D)
   double cap = 0;                                  // 0: none
   Instr* added = nullptr;                          // to the scores; broadcasts to [B,N,S,T]
-  Instr* sink = nullptr;                           // [N]: one more score, of no key
+  Instr* sink = nullptr;                           // [N]: one more score, without a key
   Instr* allowed = nullptr;                        // pred; broadcasts to [B,N,S,T]. Null: all
 };
 Instr* attend(Op& op, const Core& core);  // [B,S,N*E]
@@ -19,8 +19,8 @@ Instr* attend(Op& op, const Core& core);  // [B,S,N*E]
 Instr* split_heads(Op& op, Instr* x, int64_t heads, const char* what);
 // x[..., from:to]
 Instr* columns(Op& op, Instr* x, int64_t from, int64_t to);
-Instr* both(Op& op, Instr* a, Instr* b);  // and; null is true
-// Fails where an input is given that is not supported.
+Instr* both(Op& op, Instr* a, Instr* b);  // and; null means true
+// Fails if an unsupported input is given.
 void refuse(Op& op, size_t input, const char* name);
 
 }  // namespace heddle::import::contrib

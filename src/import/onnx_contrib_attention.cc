@@ -1,5 +1,5 @@
-// Attention as files of ONNX Runtime's optimiser have it (com.microsoft): decomposed into dots,
-// masks and a softmax. Heads that share a key and value are a free dimension of the query: keys and
+// Attention in the form of ONNX Runtime's optimiser (com.microsoft): decomposed into dots, masks
+// and a softmax. Heads that share a key and value are a free dimension of the query: keys and
 // values are not repeated.
 #include <cmath>
 #include <limits>
@@ -113,15 +113,15 @@ Instr* behind(Op& op, Instr* past, Instr* x) {
   return past == nullptr || past->shape().elems() == 0 ? x : op.b.concatenate({past, x}, 2);
 }
 
-// key <= query, where the first query stands at `past`: [S,T].
+// key <= query, where the first query is at position `past`: [S,T].
 Instr* causal(Op& op, int64_t queries, int64_t keys, int64_t past) {
   Instr* row = iota(op, Type::s64, {queries, keys}, 0);
   if (past != 0) row = binary(op, Opcode::add, row, past);
   return compare(op, Direction::le, iota(op, Type::s64, {queries, keys}, 1), row);
 }
 
-// What a mask of keys says, as numbers to add: 0, or `filter` where a key is masked. [B]: how many
-// keys count; [2B]: the ends, then the starts; [B,T] and [B,S,T]: 0 is masked.
+// A mask of keys as an additive mask: 0, or `filter` if a key is masked. [B]: the number of valid
+// keys; [2B]: the ends, then the starts; [B,T] and [B,S,T]: 0 is masked.
 Instr* mask_of_keys(Op& op, size_t input, const Ints& scores, double filter, bool ends) {
   if (!op.has(input)) return nullptr;
   const Ints e = op.shape(input).extents();
@@ -167,13 +167,13 @@ Instr* score_bias(Op& op, size_t input, const Ints& scores) {
 
 // ---- Attention ----
 
-// Which inputs these are; kNone: there is none.
+// Input numbers; kNone: absent.
 constexpr size_t kNone = 1 << 20;
 struct AttentionInputs {
   size_t mask = 3, past = 4, bias = 5;
 };
 
-// Of queries, keys and values side by side, [B,S,3 widths].
+// For queries, keys and values side by side, [B,S,3 widths].
 Outputs attention_of(Op& op, Instr* projected, const AttentionInputs& inputs) {
   const int64_t heads = op.int_attr("num_heads", 0);
   const double filter = op.float_attr("mask_filter_value", -10000);
@@ -231,7 +231,7 @@ Outputs attention(Op& op) {
   return attention_of(op, with_bias(op, matrix_product(op, op.in(0), op.in(1)), 2, 0), {});
 }
 
-// The same of bytes: input, weights, bias (f32), the scales of both, mask, their zero points, past.
+// The 8-bit form: input, weights, bias (f32), the scales of both, mask, their zero points, past.
 Outputs quantised_attention(Op& op) {
   if (op.rank(0) != 3 || op.rank(1) != 2 || op.rank(2) != 1 || op.type(2) != Type::f32)
     op.fail("input is {}, weights {}, bias {}", to_string(op.shape(0)), to_string(op.shape(1)),
@@ -249,7 +249,7 @@ Outputs quantised_attention(Op& op) {
 
 // ---- MultiHeadAttention ----
 
-// [B,T,N,parts,D]: part `i` as [B,N,T,D].
+// [B,T,N,parts,D]: returns part `i` as [B,N,T,D].
 Instr* packed_part(Op& op, size_t input, int64_t i) {
   const Ints e = op.shape(input).extents();
   Instr* x = op.b.slice(op.in(input), {0, 0, 0, i, 0}, {e[0], e[1], e[2], i + 1, e[4]}, {});
@@ -312,8 +312,8 @@ Outputs multi_head_attention(Op& op) {
 
 // ---- RelativePositionBias ----
 
-// T5's bucket of a distance from a query to a key, of `buckets`: each near one has its own, others
-// share by logarithm up to `most`.
+// T5's bucket for a distance from query to key, out of `buckets`: near distances have one each, the
+// others share logarithmic ones up to `most`.
 int64_t bucket_of(int64_t distance, int64_t buckets, int64_t most, bool both_ways) {
   int64_t first = 0;
   if (both_ways) {
@@ -332,7 +332,7 @@ int64_t bucket_of(int64_t distance, int64_t buckets, int64_t most, bool both_way
   return first + std::min(near + static_cast<int64_t>(share), buckets - 1);
 }
 
-// The table [buckets,N], how many queries, how many keys: [1,N,S,T].
+// The table [buckets,N], the number of queries, the number of keys: [1,N,S,T].
 Outputs relative_position_bias(Op& op) {
   op.check_float(0);
   const int64_t queries = op.known_int(1, "query_length"), keys = op.known_int(2, "key_length");

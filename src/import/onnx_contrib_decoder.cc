@@ -1,5 +1,5 @@
 // RotaryEmbedding and GroupQueryAttention of com.microsoft, as ONNX Runtime's model builder exports
-// decoders: a cache of a length of its own, sequences that end at different places.
+// decoders: a cache that may be longer than the sequences, which have different lengths.
 #include "import/onnx_contrib.h"
 #include "import/onnx_ops.h"
 
@@ -11,8 +11,8 @@ namespace {
 
 // ---- rotation ----
 
-// x [B,N,S,D] by tables [positions,half]; positions: s64[B,S], which must be in the tables where
-// the model is `given` them.
+// x [B,N,S,D] by tables [positions,half]; positions: s64[B,S], which must be in range of the tables
+// if they are an input (`given`).
 Instr* rotate(Op& op, Instr* x, size_t cosines, size_t sines, Instr* positions, bool given,
               bool interleaved) {
   const Ints e = x->shape().extents();
@@ -79,7 +79,7 @@ Outputs rotary_embedding(Op& op) {
 
 // ---- GroupQueryAttention ----
 
-// The cache [B,M,T,D]: what was there before `past` ([B,1,1,1]), then the new keys, then nothing.
+// The cache [B,M,T,D]: old keys up to `past` ([B,1,1,1]), then the new keys, then zeros.
 Instr* filled(Op& op, Instr* before, Instr* fresh, Instr* past, int64_t length) {
   const Ints e = fresh->shape().extents(), all{e[0], e[1], length, e[3]};
   const Ints flat{e[0], length};
@@ -89,7 +89,7 @@ Instr* filled(Op& op, Instr* before, Instr* fresh, Instr* past, int64_t length) 
                           compare(op, Direction::lt, at, e[2]));
   Instr* at_place = at;
   at = binary(op, Opcode::minimum, binary(op, Opcode::maximum, at, 0), e[2] - 1);
-  hlo::GatherAttrs attrs;  // of each batch, all heads of a position
+  hlo::GatherAttrs attrs;  // for each batch, all heads of a position
   attrs.operand_batching_dims = attrs.start_indices_batching_dims = {0};
   attrs.collapsed_slice_dims = attrs.start_index_map = {2};
   attrs.index_vector_dim = 2;
@@ -103,7 +103,7 @@ Instr* filled(Op& op, Instr* before, Instr* fresh, Instr* past, int64_t length) 
                           : op.b.pad(before, op.b.scalar(before->shape().type(), 0), {0, 0, 0, 0},
                                      {0, 0, length - b[2], 0}, {});
     op.check_builder();
-    // What the cache has behind the sequence's end is not kept.
+    // Entries of the cache past the sequence's end are zeroed.
     Instr* old = compare(op, Direction::lt, at_place, 0);
     kept = select(op, op.b.broadcast(old, all, {0, 2}), kept, op.b.scalar(kept->shape().type(), 0));
   }
@@ -125,15 +125,15 @@ class GroupQuery {
   void rotate_heads();
   Instr* allowed() const;
   Instr* bias() const;
-  // The past input that belongs to `fresh`, or null.
+  // The past input for `fresh`, or null.
   Instr* cache(size_t input, Instr* fresh) const;
 
   Op& op_;
   int64_t heads_ = 0, shared_ = 0, window_ = -1;
-  int64_t batch_ = 0, queries_ = 0, length_ = 0;  // length: of the caches that come out
+  int64_t batch_ = 0, queries_ = 0, length_ = 0;  // length: of the output caches
   Core core_;
-  Instr *k_ = nullptr, *v_ = nullptr;  // the new ones, by head
-  Instr* past_ = nullptr;              // s64[B,1,1,1]: where the first new key of each batch goes
+  Instr *k_ = nullptr, *v_ = nullptr;  // the new keys and values, by head
+  Instr* past_ = nullptr;              // s64[B,1,1,1]: position of each batch's first new key
 };
 
 void GroupQuery::read_attributes() {
@@ -147,7 +147,7 @@ void GroupQuery::read_attributes() {
     op_.fail("query is {}, {} heads, {} of keys", to_string(op_.shape(0)), heads_, shared_);
 }
 
-// The softmax has one more term: of a score of 0, or of one that each head has.
+// The softmax has one more term: a score of 0, or one score per head.
 void GroupQuery::read_sink() {
   const Ints each{heads_};
   if (op_.has(11)) {
@@ -233,7 +233,7 @@ Instr* GroupQuery::allowed() const {
   return both(op_, result, compare(op_, Direction::gt, key, first));
 }
 
-// It may be shorter than the cache: what is behind it nobody is allowed to see.
+// It may be shorter than the cache; keys past its end are masked anyway.
 Instr* GroupQuery::bias() const {
   if (!op_.has(10)) return nullptr;
   Ints given = op_.shape(10).extents();

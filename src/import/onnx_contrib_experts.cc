@@ -1,7 +1,7 @@
-// Mixtures of experts of com.microsoft (MoE, QMoE). Each row is computed by the few experts that
-// its scores choose. Where all rows together choose fewer than there are, their weights are
-// gathered; else all experts compute all rows, as two products of matrices that hold all of them,
-// and what was not chosen counts nothing.
+// Mixtures of experts of com.microsoft (MoE, QMoE). Each row is computed by the few experts with
+// its highest scores. If all rows together choose fewer than there are, their weights are gathered;
+// else all experts compute all rows, as two products with the matrices of all experts, and the
+// results of unchosen experts have weight 0.
 #include <deque>
 
 #include "import/onnx_contrib.h"
@@ -11,7 +11,7 @@
 namespace heddle::import {
 namespace {
 
-struct Places {  // of a matrix's inputs; `zeros`: 0 where it has none
+struct Places {  // of a matrix's inputs; `zeros`: 0 if it has none
   size_t weights, scales, bias, zeros;
 };
 constexpr Places kFloat[] = {{2, 0, 3, 0}, {4, 0, 5, 0}, {6, 0, 7, 0}};
@@ -42,10 +42,10 @@ class Experts {
   int64_t fusion_ = 0, bits_ = 4, block_ = 0;
   double alpha_ = 1, beta_ = 0;
   int64_t rows_ = 0, width_ = 0, count_ = 0, top_ = 1;
-  int64_t sets_ = 0;         // of weights that are used: all experts', or those chosen by each row
-  bool few_ = false;         // the latter
+  int64_t sets_ = 0;         // weight sets used: all experts', or those chosen by each row
+  bool few_ = false;         // the latter case
   Instr* x_ = nullptr;       // f32[rows,width]
-  Instr* share_ = nullptr;   // of each choice in its row's result, f32[rows,top]
+  Instr* share_ = nullptr;   // weight of each choice in its row's result, f32[rows,top]
   Instr* choice_ = nullptr;  // s64[rows,top]
 };
 
@@ -56,7 +56,7 @@ void Experts::read_attributes() {
   alpha_ = op_.float_attr("activation_alpha", 1);
   beta_ = op_.float_attr("activation_beta", 0);
   top_ = op_.int_attr("k", 1);
-  op_.ignore({"swiglu_limit"});  // read where it means something
+  op_.ignore({"swiglu_limit"});  // read only where it applies
   if (op_.int_attr("use_sparse_mixer", 0) != 0) op_.fail("use_sparse_mixer is 1; wanted 0");
   if (op_.int_attr("swiglu_limit_after_activation", 0) != 0)
     op_.fail("swiglu_limit_after_activation is 1; wanted 0");
@@ -80,11 +80,11 @@ void Experts::read_attributes() {
   if (bits_ != 2 && bits_ != 4 && bits_ != 8) op_.fail("expert_weight_bits is {}", bits_);
   block_ = std::max<int64_t>(0, op_.int_attr("block_size", 0));
   if (op_.int_attr("weights_prepacked", 0) > 0) op_.fail("weights_prepacked is 1; wanted 0 or -1");
-  op_.ignore({"accuracy_level"});  // how exactly it may be computed
+  op_.ignore({"accuracy_level"});  // permits lower accuracy
   for (size_t i = 14; i < op_.inputs(); ++i) contrib::refuse(op_, i, "not of integer weights");
 }
 
-// The largest scores of each row, and their softmax: among themselves, or among all.
+// The highest scores of each row, and their softmax: among themselves, or among all.
 void Experts::choose() {
   Instr* scores = op_.b.convert(op_.in(1), Type::f32);
   const bool among_chosen = op_.int_attr("normalize_routing_weights", 0) != 0;
@@ -108,12 +108,12 @@ void Experts::choose() {
   sets_ = few_ ? rows_ * top_ : count_;
 }
 
-// [sets,...] of what there is for each expert.
+// [sets,...]: the per-expert values of the weight sets used.
 Instr* Experts::chosen_of(Instr* all) {
   return few_ ? op_.b.take(all, reshape(op_, choice_, {sets_}), 0) : all;
 }
 
-// Of each scale: half of the range where none are given.
+// One per scale: half of the range if none are given.
 Instr* Experts::zero_points(const Places& at, const Ints& scales) {
   if (!op_.has(at.zeros)) return splat(op_, op_.b.scalar(Type::f32, 1 << (bits_ - 1)), scales);
   Ints wanted = scales;
@@ -167,7 +167,7 @@ hlo::DotAttrs contracting(int64_t left, int64_t right, const Ints& batch) {
   return attrs;
 }
 
-// What each set of weights makes of its rows: few: [sets,outputs], else [rows,sets,outputs].
+// The product of each set of weights with its rows: few: [sets,outputs], else [rows,sets,outputs].
 Instr* Experts::first(const Places& at, int64_t outputs) {
   Instr* w = weights(at, outputs, width_);
   Instr* y = nullptr;
@@ -202,7 +202,7 @@ Instr* Experts::activated(Instr* x) {
   return gelu_of(op_, x, tanh_of_gelu(op_, x));
 }
 
-// Through the second matrix, and added up by share: [rows,width].
+// Applies the second matrix, and sums by share: [rows,width].
 Instr* Experts::combined(Instr* hidden) {
   const Places& at = places_[1];
   const int64_t inner = hidden->shape().dim(hidden->shape().rank() - 1);
@@ -222,7 +222,7 @@ Instr* Experts::combined(Instr* hidden) {
                      op_.b.broadcast(share_, apart, {0, 1}));
     return op_.b.reduce(Opcode::add, y, {1});
   }
-  // The share of each expert in each row, 0 where it was not chosen.
+  // The share of each expert in each row, 0 if it was not chosen.
   const Ints choices{rows_, top_, count_}, each{rows_, count_, inner};
   Instr* mine = compare(op_, Direction::eq, iota(op_, Type::s64, choices, 2),
                         op_.b.broadcast(op_.b.convert(choice_, Type::s64), choices, {0, 1}));

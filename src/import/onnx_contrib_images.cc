@@ -1,5 +1,5 @@
-// Operators of com.microsoft as ONNX Runtime's optimiser has them in diffusion models: features
-// last, biases and activations in one with what they stand behind.
+// Operators of com.microsoft that ONNX Runtime's optimiser uses in diffusion models: features last,
+// biases and activations fused with their producers.
 #include <cmath>
 
 #include "import/onnx_emit.h"
@@ -8,7 +8,7 @@
 namespace heddle::import {
 namespace {
 
-// One number a feature, for every element of a value of these extents.
+// One number per feature, broadcast to a value of these extents.
 Instr* of_features(Op& op, size_t input, const Ints& extents, int64_t axis, Type type) {
   const int64_t features = extents[static_cast<size_t>(axis)];
   if (op.rank(input) != 1 || op.shape(input).dim(0) != features ||
@@ -19,7 +19,7 @@ Instr* of_features(Op& op, size_t input, const Ints& extents, int64_t axis, Type
 
 // ---- GroupNorm, SkipGroupNorm ----
 
-// (x - mean) / deviation of each group of features, scaled and shifted; SiLU where asked for.
+// (x - mean) / deviation for each group of features, scaled and shifted; then SiLU if requested.
 Instr* by_groups(Op& op, Instr* x) {
   const int64_t groups = op.int_attr("groups", 0), activation = op.int_attr("activation", 0);
   const double epsilon = op.float_attr("epsilon", 1e-5);
@@ -58,7 +58,8 @@ Outputs group_norm(Op& op) {
   return {op.b.convert(by_groups(op, x), op.type(0))};
 }
 
-// Of X + skip + bias; the skip may be one for all positions. The sum is the second output.
+// Normalises X + skip + bias; the skip may be the same for all positions. The sum is the second
+// output.
 Outputs skip_group_norm(Op& op) {
   check_image(op);
   const Type type = compute_type(op.type(0));

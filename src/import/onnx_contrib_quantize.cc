@@ -1,6 +1,5 @@
-// Quantised operators of the domain com.microsoft: those of floats between two conversions,
-// products whose results stay floats, and products by weights of 2, 4 or 8 bits in blocks
-// (MatMulNBits).
+// Quantised operators of the domain com.microsoft: float operators between two conversions,
+// products with float results, and products with weights of 2, 4 or 8 bits in blocks (MatMulNBits).
 #include <cmath>
 #include <deque>
 
@@ -38,7 +37,8 @@ namespace {
 
 // ---- operators between conversions ----
 
-// As an 8-bit value with the scale of input `scale` and the zero point behind it (may be missing).
+// An 8-bit value with the scale of input `scale` and the zero point in the next input (may be
+// missing).
 Instr* quantised(Op& op, Instr* x, size_t scale, Type to) {
   const Ints extents = x->shape().extents();
   Instr* y_scale = spread(op, scale_input(op, scale, Type::f32), extents, 0, 0);
@@ -46,7 +46,7 @@ Instr* quantised(Op& op, Instr* x, size_t scale, Type to) {
   return to_integer(op, op.b.binary(Opcode::divide, x, y_scale), zero, to);
 }
 
-// What the operator `name` of ONNX makes of these values.
+// Applies the operator `name` of ONNX to these values.
 Instr* applied(Op& op, std::string_view name, int64_t opset, const std::vector<Instr*>& values) {
   std::deque<Value> inputs(values.size());
   std::vector<Value*> pointers;
@@ -64,7 +64,7 @@ Instr* applied(Op& op, std::string_view name, int64_t opset, const std::vector<I
   return outputs.at(0).instr;
 }
 
-// X, its scale and zero point, then those of Y.
+// X, its scale and zero point, then the scale and zero point of Y.
 Outputs between(Op& op, std::string_view name, int64_t opset = 13) {
   if (op.int_attr("channels_last", 0) != 0) op.fail("channels_last is 1, wanted 0");
   Instr* y = applied(op, name, opset, {dequantised(op, 0, 0)});
@@ -86,7 +86,7 @@ Outputs pairwise(Op& op, Opcode opcode) {
 Outputs qlinear_add(Op& op) { return pairwise(op, Opcode::add); }
 Outputs qlinear_mul(Op& op) { return pairwise(op, Opcode::multiply); }
 
-// The result's scale and zero point, then three inputs a part.
+// The result's scale and zero point, then three inputs per part.
 Outputs qlinear_concat(Op& op) {
   if (op.inputs() % 3 != 2) op.fail("{} inputs, wanted 2 and three a part", op.inputs());
   std::vector<Instr*> parts;
@@ -108,7 +108,7 @@ Instr* transposed(Op& op, Instr* x) {
   return op.b.transpose(x, {1, 0});
 }
 
-// alpha A' B' + C; C in s32 has the scale of the product. Without a scale of Y floats come out.
+// alpha A' B' + C; C in s32 has the scale of the product. Without a scale of Y the result is float.
 Outputs qgemm(Op& op) {
   const bool turns_a = op.int_attr("transA", 0) != 0, turns_b = op.int_attr("transB", 0) != 0;
   const double alpha = op.float_attr("alpha", 1);
@@ -149,7 +149,7 @@ Outputs matmul_integer_to_float(Op& op) {
   return {with_bias(op, matrix_product(op, a, b), 6)};
 }
 
-// A is quantised to u8 as a whole, by its range in this run.
+// A is quantised to u8 as a whole, by its range at run time.
 Outputs dynamic_quantize_matmul(Op& op) {
   op.check_float(0);
   std::deque<Value> x(1);
@@ -169,10 +169,10 @@ Outputs dynamic_quantize_matmul(Op& op) {
 // ---- weights of few bits ----
 
 struct Blocks {
-  int64_t k, n, bits, size, count;  // count: of blocks to a column
+  int64_t k, n, bits, size, count;  // count: blocks per column
 };
 
-// [n, count] zero points: packed like the weights, or numbers of their own.
+// [n, count] zero points: packed like the weights, or as separate numbers.
 Instr* zero_points(Op& op, const Blocks& blocks, Type compute) {
   if (!op.has(3)) return op.b.scalar(compute, std::ldexp(1, static_cast<int>(blocks.bits) - 1));
   Instr* x = op.in(3);
@@ -189,7 +189,7 @@ Instr* zero_points(Op& op, const Blocks& blocks, Type compute) {
   return op.b.convert(x, compute);
 }
 
-// The numbers of B in the order of k: u8 [n, blocks, size].
+// The elements of B in the order of k: u8 [n, blocks, size].
 Instr* in_order(Op& op, const Blocks& blocks) {
   const int64_t bytes = blocks.size * blocks.bits / 8;
   Instr* x =
@@ -212,8 +212,7 @@ Instr* weights_in_blocks(Op& op, const Blocks& blocks) {
 // A [..., k] times the transpose of the weights [n, k].
 Outputs matmul_nbits(Op& op) {
   op.check_float(0);
-  op.ignore(
-      {"accuracy_level", "weight_prepacked"});  // how exactly it may be computed; layout hints
+  op.ignore({"accuracy_level", "weight_prepacked"});  // permitted accuracy; layout hints
   Blocks blocks{op.int_attr("K", 0), op.int_attr("N", 0), op.int_attr("bits", 4),
                 op.int_attr("block_size", 0), 0};
   const int64_t most = op.limits().value_elems;
@@ -244,8 +243,7 @@ Outputs matmul_nbits(Op& op) {
   return {op.b.convert(with_bias(op, op.b.dot(a, w, attrs), 5), op.type(0))};
 }
 
-// Rows of a table that is stored in blocks along its last dimension: data, indices, scales, zero
-// points.
+// Rows of a table stored in blocks along its last dimension: data, indices, scales, zero points.
 Outputs gather_block_quantized(Op& op) {
   const int64_t bits = op.int_attr("bits", 4), size = op.int_attr("block_size", 128);
   const int64_t rank = op.rank(0);

@@ -1,5 +1,5 @@
-// Graphs inside nodes, recurrent operators, and values that inputs are going to have: the form they
-// take. What they compute is checked by tests/testdata/onnx_operators.
+// Subgraphs of nodes, recurrent operators, and values of inputs given in advance: the resulting
+// HLO. Their values are checked by tests/testdata/onnx_operators.
 #include "import/onnx_test_util.h"
 
 namespace heddle::import {
@@ -73,7 +73,7 @@ TEST(OnnxLoop, ACountThatIsNotKnownBoundsNoOutput) {
   EXPECT_EQ(bound.bound[0].place, 2);
   EXPECT_THAT(bound.input_names, ElementsAre("x", "start"));
   EXPECT_EQ(shape_of(bound, 1), "f32[9,3]");
-  // Without collected outputs it is a loop of any length.
+  // Without collected outputs the loop may have any length.
   const Message body =
       body_graph({node("Identity", {"going"}, {"still"}), node("Add", {"a", "x"}, {"next"})},
                  {value("i", kInt64, {}), value("going", kBool, {}), value("a", kFloat, {"3"})},
@@ -95,7 +95,7 @@ TEST(OnnxLoop, GrowingValuesAreWrittenOut) {
   EXPECT_EQ(shape_of(imported(model.import())), "f32[21]");
 }
 
-// Cuts that move and keep their size, as exporters write bags of embeddings.
+// Slices with a moving start and a fixed size, as exporters write bags of embeddings.
 TEST(OnnxLoop, CutsMayMoveFromTripToTrip) {
   Model model;
   model.inputs = {value("x", kFloat, {"12"})};
@@ -111,7 +111,7 @@ TEST(OnnxLoop, CutsMayMoveFromTripToTrip) {
   const Imported result = imported(model.import());
   EXPECT_EQ(count(result, Opcode::while_), 1);
   EXPECT_EQ(shape_of(result), "f32[6,2]");
-  // Of several sizes there is no such cut: the loop is written out, and refused if that fails.
+  // With several sizes there is no such slice: the loop is unrolled, or refused if that fails.
   model.constants[2] = ints_tensor("to", {3, 4, 6, 8, 10, 12});
   EXPECT_THAT(error_of(model.import()), HasSubstr("not of one shape in all trips"));
 }
@@ -128,7 +128,7 @@ TEST(OnnxLoop, WithoutAnEndIsRefused) {
               HasSubstr("no trip count and its condition is always true"));
 }
 
-// As torch writes bags of embeddings: no trip count, a counter that the condition is asked of.
+// As torch writes bags of embeddings: no trip count, but a counter that the condition tests.
 TEST(OnnxLoop, SequencesAreCarriedAsLongAsTheConditionIsKnown) {
   Model model;
   model.inputs = {value("x", kFloat, {"5", "3"})};
@@ -149,7 +149,7 @@ TEST(OnnxLoop, SequencesAreCarriedAsLongAsTheConditionIsKnown) {
   const Imported result = imported(model.import());
   EXPECT_EQ(count(result, Opcode::while_), 0);
   EXPECT_EQ(shape_of(result), "f32[15]");
-  // Where the end depends on an input nobody knows how many there are.
+  // If the end depends on an input the trip count is unknown.
   model.constants.erase(model.constants.begin() + 2);
   model.inputs.push_back(value("end", kInt64, {}));
   EXPECT_NE(error_of(model.import()), "");

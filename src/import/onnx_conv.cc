@@ -75,7 +75,7 @@ struct Transposed {
   Ints kernel, strides, dilations, low, high, output_padding;
 };
 
-// The pads of a transposed convolution, given or made so that output_shape comes out.
+// The pads of a transposed convolution, as given or computed from output_shape.
 Transposed read_transposed(Op& op) {
   const Ints extents = spatial_extents(op.shape(0));
   const size_t rank = extents.size();
@@ -106,7 +106,7 @@ Transposed read_transposed(Op& op) {
       const int64_t wanted = shape.empty() ? extents[i] * t.strides[i] : shape[i];
       if (wanted < 0 || wanted > most) op.fail("output_shape has {}", wanted);
       const int64_t total = full - wanted;
-      const int64_t half = total >> 1;  // rounded down, also where the output is to grow
+      const int64_t half = total >> 1;  // rounded down, also if the output must grow
       low = auto_pad == "SAME_UPPER" ? half : total - half;
       high = total - low;
     }
@@ -131,7 +131,7 @@ Instr* regroup(Op& op, Instr* weights, int64_t group) {
   return reshape(op, op.b.transpose(reshape(op, weights, apart), permutation), merged);
 }
 
-// A convolution of the input spread out by the strides with the kernel turned around.
+// A convolution of the input dilated by the strides with the reversed kernel.
 Outputs conv_transpose(Op& op) {
   check_operands(op, op.shape(0), op.shape(1));
   const int64_t channels = op.shape(0).dim(1);

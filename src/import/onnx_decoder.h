@@ -1,5 +1,5 @@
-// Private to import: the decoder behind onnx_proto.h. onnx_proto.cc has its lists, graphs and
-// models; onnx_proto_values.cc tensors, types and files of a single value.
+// Private to import: the decoder that implements onnx_proto.h. onnx_proto.cc has its lists, graphs
+// and models; onnx_proto_values.cc tensors, types and files of a single value.
 #pragma once
 
 #include <protozero/pbf_reader.hpp>
@@ -16,18 +16,18 @@ namespace heddle::import::proto {
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-constexpr int kDeepest = 100;                         // messages inside messages
-constexpr int64_t kMostElements = int64_t{64} << 20;  // of all repeated fields together
+constexpr int kDeepest = 100;                         // nested messages
+constexpr int64_t kMostElements = int64_t{64} << 20;  // for all repeated fields together
 constexpr int64_t kMessageCost = 16;                  // a message counts as that many elements
 
-// Decodes one file. Reading a field with another wire type than the schema's would be undefined in
+// Decodes one file. Reading a field with a wire type other than the schema's is undefined in
 // protozero, so every read goes through these functions, which check first.
 class Decoder {
  public:
   explicit Decoder(int64_t max_nodes) : max_nodes_(max_nodes) {}
 
   Model model(std::string_view bytes);
-  // Of a whole file.
+  // For a whole file.
   Tensor tensor(std::string_view bytes);
   Sequence sequence(std::string_view bytes);
   OptionalValue optional(std::string_view bytes);
@@ -62,7 +62,7 @@ class Decoder {
   void ints_of(const char* message, pbf_reader& in, std::vector<int64_t>& to);
   void floats_of(const char* message, pbf_reader& in, std::vector<float>& to);
   void numbers_of(const char* message, pbf_reader& in, pbf_wire_type wire, Numbers& to);
-  // Enters a message: depth and count are bounded.
+  // Enters a message; depth and count are bounded.
   pbf_reader enter(const char* message, pbf_reader& in) {
     charge(kMessageCost);
     if (depth_ >= kDeepest) fail("messages nested more than {} deep", kDeepest);

@@ -1,5 +1,6 @@
-// Operators whose result's shape depends on values: they run here, where those values are known.
-// Elsewhere what the shape depends on is decided in a stage (Op::decide), or the whole input is.
+// Operators whose result's shape depends on values: they are evaluated here if those values are
+// known. Otherwise the count that the shape depends on is decided in a stage (Op::decide), or the
+// whole input is.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -12,7 +13,7 @@
 namespace heddle::import {
 namespace {
 
-constexpr int64_t kMostElems = int64_t{1} << 24;  // that are worked on here
+constexpr int64_t kMostElems = int64_t{1} << 24;  // limit for evaluation here
 
 const Literal& known(Op& op, size_t input, const char* what) {
   const Literal& literal = op.known_or_fail(input, what);
@@ -149,7 +150,7 @@ struct Group {
   int64_t first = 0, count = 0;
 };
 
-// By place of a permutation of numbers: where each of them is.
+// The inverse of a permutation: for each number, its position.
 Instr* inverse_of(Op& op, Instr* permutation, Instr* values) {
   const int64_t elems = permutation->shape().elems();
   hlo::ScatterAttrs attrs;
@@ -173,7 +174,7 @@ hlo::Computation* rising(Op& op, Type type) {
   return before;
 }
 
-// Sorted, equal elements stand together, the first of them first.
+// In sorted order, equal elements are adjacent, the first occurrence first.
 Outputs computed_unique(Op& op, bool sorted) {
   const int64_t elems = op.shape(0).elems();
   const Shape all = Shape::array(Type::s64, {elems});
@@ -196,7 +197,7 @@ Outputs computed_unique(Op& op, bool sorted) {
   Instr* found = op.b.take(from, first, 0);
   Instr* counts = op.b.binary(Opcode::subtract, end, first);
   values = op.b.take(values, first, 0);
-  if (!sorted) {  // in order of their first places
+  if (!sorted) {  // in order of first occurrence
     Instr* numbers = op.b.iota(Shape::array(Type::s64, {count}), 0);
     Instr* turned = op.b.sort({found, numbers}, 0, true, rising(op, Type::s64));
     Instr* order = op.b.get_tuple_element(turned, 1);
@@ -251,7 +252,7 @@ Outputs unique(Op& op) {
     ++groups.back().count;
     group_of[static_cast<size_t>(row)] = static_cast<int64_t>(groups.size()) - 1;
   }
-  Ints places = range(0, static_cast<int64_t>(groups.size()));  // of the results, in groups
+  Ints places = range(0, static_cast<int64_t>(groups.size()));  // of the results, in `groups`
   if (!sorted)
     std::sort(places.begin(), places.end(), [&](int64_t a, int64_t b) {
       return groups[static_cast<size_t>(a)].first < groups[static_cast<size_t>(b)].first;
@@ -282,7 +283,7 @@ Outputs unique(Op& op) {
   return {values, ints_literal(firsts), ints_literal(inverse), ints_literal(counts)};
 }
 
-// A number of the node as a scalar of its own type, or `otherwise`.
+// A numeric input as a scalar of its type, or `otherwise`.
 Instr* number_of(Op& op, size_t input, double otherwise) {
   return op.has(input) ? reshape(op, op.in(input), {}) : op.b.scalar(Type::f32, otherwise);
 }

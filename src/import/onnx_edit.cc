@@ -28,11 +28,11 @@ constexpr uint32_t kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeType = 4
                    kNodeAttribute = 5, kNodeDomain = 7;
 constexpr int64_t kMostBytes = (int64_t{1} << 31) - 1;
 constexpr int64_t kMostNodes = 2'000'000;
-constexpr int64_t kLarge = 1024;   // bytes of a tensor that a file of its own is for
-constexpr size_t kAligned = 4096;  // so that it can be mapped
+constexpr int64_t kLarge = 1024;   // bytes of a tensor from which it goes to a separate file
+constexpr size_t kAligned = 4096;  // page alignment, for mapping
 
 void copy_field(pbf_reader& in, pbf_writer& out) {
-  const protozero::pbf_tag_type tag = in.tag();  // gone once the value is read
+  const protozero::pbf_tag_type tag = in.tag();  // not available after the value is read
   switch (in.wire_type()) {
     case pbf_wire_type::varint:
       return out.add_uint64(tag, in.get_uint64());
@@ -47,7 +47,7 @@ void copy_field(pbf_reader& in, pbf_writer& out) {
   }
 }
 
-// The types that are written; what is no tensor of these stays as it is.
+// The types that can be written; other tensors stay unchanged.
 constexpr std::pair<Type, int64_t> kWritten[] = {
     {Type::f32, 1}, {Type::u8, 2}, {Type::s8, 3}, {Type::s32, 6}, {Type::s64, 7}};
 
@@ -359,7 +359,7 @@ int64_t OnnxEdit::bytes() const {
       const Type type = element_type(tensor->data_type, name);
       sum += elems * static_cast<int64_t>(tensor::type_bits(type)) / 8;
     } catch (const Failure&) {
-      continue;  // text, or no type at all: what compiles the model says so if it reads that
+      continue;  // text, or an invalid type: the compiler reports it if the model uses it
     }
   }
   return sum;

@@ -96,7 +96,7 @@ TEST_F(OnnxEditTest, WhatIsNoModelIsRefused) {
   }
 }
 
-// Scales that no number has.
+// Scales that are not positive numbers.
 TEST(OnnxQuantize, ScalesArePositiveNumbers) {
   for (float scale : {0.0F, -1.0F, std::numeric_limits<float>::infinity(), std::nanf("")}) {
     for (const char* op : {"QuantizeLinear", "DequantizeLinear"}) {

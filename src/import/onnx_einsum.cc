@@ -1,5 +1,5 @@
-// Einsum: terms are combined from left to right, each pair by one dot (or a product where nothing
-// is contracted); a label that nobody needs any more is summed as soon as it is alone.
+// Einsum: terms are combined from left to right, each pair by one dot (or a product if nothing is
+// contracted); a label that is not needed later is summed once only one term has it.
 #include <algorithm>
 #include <map>
 
@@ -56,7 +56,7 @@ int64_t letters(std::string_view text) {
   return std::count_if(text.begin(), text.end(), is_letter);
 }
 
-// Labels that appear once, in order, the ellipsis first.
+// Labels that appear exactly once, in order, the ellipsis first.
 Labels implicit_output(const std::vector<Labels>& terms) {
   std::map<Label, int> count;
   for (const Labels& term : terms) {
@@ -106,7 +106,7 @@ Equation parse(Op& op, std::string text) {
   return equation;
 }
 
-// A label that a term has twice: its diagonal.
+// Takes the diagonal of a term that has a label twice.
 void take_diagonals(Op& op, Term& term) {
   for (size_t j = 1; j < term.labels.size(); ++j) {
     const auto i = static_cast<size_t>(place(term.labels, term.labels[j]));
@@ -122,7 +122,7 @@ void take_diagonals(Op& op, Term& term) {
   }
 }
 
-// Dimensions of 1 where another term has more stretch: here, they are left out.
+// Drops dimensions of extent 1 that are stretched to match another term.
 void drop_stretched(Op& op, std::vector<Term>& terms) {
   std::map<Label, int64_t> extents;
   for (const Term& term : terms) {
@@ -149,7 +149,7 @@ void drop_stretched(Op& op, std::vector<Term>& terms) {
   }
 }
 
-// Sums what is not in `needed`.
+// Sums over the labels not in `needed`.
 void sum_unneeded(Op& op, Term& term, const Labels& needed) {
   Ints dims;
   Labels labels;
@@ -177,7 +177,7 @@ Term product_of(Op& op, const Term& a, const Term& b, const Labels& labels) {
   const auto spread = [&](const Term& term) {
     Ints dims;
     for (Label label : term.labels) dims.push_back(place(labels, label));
-    // HLO broadcasts in order; out of order, transpose first.
+    // HLO broadcasts need ascending dimensions; otherwise transpose first.
     Ints permutation = range(0, static_cast<int64_t>(dims.size()));
     std::sort(permutation.begin(), permutation.end(), [&](int64_t x, int64_t y) {
       return dims[static_cast<size_t>(x)] < dims[static_cast<size_t>(y)];
@@ -190,7 +190,7 @@ Term product_of(Op& op, const Term& a, const Term& b, const Labels& labels) {
   return {op.b.binary(Opcode::multiply, spread(a), spread(b)), labels};
 }
 
-// Labels that both have are batch dimensions where they are needed later, else contracted.
+// Common labels are batch dimensions if they are needed later, else contracted.
 Term combine(Op& op, const Term& a, const Term& b, const Labels& needed) {
   Labels batch, left, right;
   hlo::DotAttrs attrs;

@@ -12,7 +12,7 @@ const Literal* constant_of(const Instr* x) {
   return x->is(Opcode::constant) ? &x->literal() : nullptr;
 }
 
-// The scalar that a value repeats, or null.
+// The scalar that a value broadcasts, or null.
 Instr* repeated_scalar(Instr* x) {
   return x->is(Opcode::broadcast) && x->operand(0)->shape().is_scalar() ? x->operand(0) : nullptr;
 }

@@ -1,4 +1,4 @@
-// Small pieces that handlers emit: numpy broadcasting, reshapes without detours, scalars, means.
+// Helpers for handlers: numpy broadcasting, reshapes, scalars, means.
 #pragma once
 
 #include <type_traits>
@@ -10,20 +10,20 @@ namespace heddle::import {
 // f16 and bf16 are computed in f32 inside function-like operators; others in their own type.
 Type compute_type(Type type);
 
-// reshape that looks through another reshape, returns its operand where nothing changes, and views
-// a constant in place.
+// A reshape that merges with a preceding reshape, returns its operand if nothing changes, and makes
+// a view of a constant.
 Instr* reshape(Op& op, Instr* x, const Ints& extents);
-// Numpy rule. A stretched dimension of 1 is dropped before the broadcast, so that what a reduction
-// with keepdims gave is broadcast from its reduced form.
+// Numpy rule. A stretched dimension of 1 is dropped before the broadcast, so that the result of a
+// reduction with keepdims is broadcast from its reduced form.
 Instr* broadcast_to(Op& op, Instr* x, const Ints& extents);
 // x[C] along dimension `dim` of a value of these extents (a bias, a scale).
 Instr* broadcast_along(Op& op, Instr* x, const Ints& extents, int64_t dim);
-// A scalar to all elements.
+// Broadcasts a scalar to all elements.
 Instr* splat(Op& op, Instr* scalar, const Ints& extents);
 Ints common_extents(Op& op, const Ints& a, const Ints& b);
 Instr* binary(Op& op, Opcode opcode, Instr* x, Instr* y);         // numpy broadcasting
 Instr* compare(Op& op, Direction direction, Instr* x, Instr* y);  // numpy broadcasting
-// With a number for all elements. (Templates, so that a literal 0 is no null pointer.)
+// With a number for all elements. (Templates, so that a literal 0 is not a null pointer.)
 Instr* binary_number(Op& op, Opcode opcode, Instr* x, double y);
 Instr* compare_number(Op& op, Direction direction, Instr* x, double y);
 template <typename Number>
@@ -43,15 +43,15 @@ Instr* matrix_product(Op& op, Instr* a, Instr* b);
 // The node's convolution of x [N,C,...] with weights [M,C/group,...], by its window attributes
 // (onnx_conv.cc).
 Instr* convolve(Op& op, Instr* x, Instr* weights);
-// 0.5 x (1 + inner), where inner is an error function of x, or
-// tanh(sqrt(2 / pi) (x + 0.044715 x^3)) in place of it (tanh_of_gelu).
+// 0.5 x (1 + inner), where inner is an error function of x, or the approximation tanh(sqrt(2 / pi)
+// (x + 0.044715 x^3)) (tanh_of_gelu).
 Instr* gelu_of(Op& op, Instr* x, Instr* inner);
 Instr* tanh_of_gelu(Op& op, Instr* x);
-// Positions that count from the end where they are negative.
+// Adds the extent to negative positions, which count from the end.
 Instr* from_the_beginning(Op& op, Instr* positions, int64_t extent);
-// Sum over the dimensions divided by their number of elements; the dimensions are gone.
+// Sum over the dimensions divided by their number of elements; the dimensions are removed.
 Instr* mean(Op& op, Instr* x, const Ints& dims);
-// A reduced value back over the dimensions it lost.
+// Broadcasts a reduced value back over the removed dimensions.
 Instr* broadcast_back(Op& op, Instr* reduced, const Ints& extents, const Ints& dims);
 // Extents with `dims` removed, or made 1.
 Ints without(const Ints& extents, const Ints& dims);
@@ -62,7 +62,7 @@ Instr* running(Op& op, Opcode opcode, Instr* x, int64_t axis, bool reverse);
 Ints range(int64_t from, int64_t to);
 int64_t product(const Ints& extents, int64_t from = 0, int64_t to = -1);
 Literal ints_literal(const Ints& values);  // s64[n]
-// The constant that a value is, or null.
+// The constant value, or null if it is not a constant.
 const Literal* constant_of(const Instr* x);
 
 }  // namespace heddle::import

@@ -1,4 +1,4 @@
-// FlexAttention: attention whose scores and probabilities pass through graphs of the node's own.
+// FlexAttention: attention whose scores and probabilities are modified by subgraphs of the node.
 #include <cmath>
 
 #include "import/onnx_emit.h"
@@ -50,7 +50,7 @@ void Importer::run_flex_attention(const Node& node, Scope& scope, const Inputs& 
   const int64_t group = q[1] / k[1];
   const Ints scores{q[0], q[1], q[2], k[2]};
   op.check_extents(scores);
-  // Both sides are scaled: half precision keeps its range.
+  // Scales both sides, which keeps half precision in range.
   const double root = std::sqrt(scale);
   Instr* x =
       reshape(op, binary(op, Opcode::multiply, op.in(0), root), {q[0], k[1], group, q[2], q[3]});

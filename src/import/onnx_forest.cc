@@ -11,14 +11,14 @@
 namespace heddle::import {
 namespace {
 
-// Tests in a row from a root to a leaf: each is a step of all trees.
+// Limit on the tests from a root to a leaf: each is a step of all trees.
 constexpr int64_t kMostSteps = 4096;
 
-// A node as thresholds in order: outcome i is taken up to thresholds[i], the last one beyond all.
+// A node as ascending thresholds: outcome i applies up to thresholds[i], the last one beyond all.
 struct Steps {
   std::vector<int64_t> thresholds;
   std::vector<Forest::Ref> outcomes;
-  bool nan_is_last = true;  // or the first of all
+  bool nan_is_last = true;  // else it comes first
 };
 
 class Flat {
@@ -61,7 +61,7 @@ class Flat {
   int64_t features_, last_;
   std::vector<Record> records_;
   std::vector<int64_t> roots_;
-  // Slots that hold a node's record: the first one is its own, the others are copies of it.
+  // Slots that hold a node's record: the first one is original, the others are copies of it.
   std::vector<int64_t> own_;
   std::vector<std::pair<int64_t, int64_t>> copies_;  // slot, node
   std::vector<int64_t> todo_;                        // nodes
@@ -111,7 +111,7 @@ Steps Flat::steps_of(const Forest::Node& node) {
       }
   }
   steps.outcomes.push_back(last_is_true ? yes : no);
-  // What NaN compares as, unless it is said where it goes.
+  // The side to which NaN goes: as the node says, else as its comparison gives.
   const bool wanted = node.missing_is_true || inverse;
   steps.nan_is_last = wanted == last_is_true;
   if (!steps.nan_is_last && wanted != first_is_true) {
@@ -119,7 +119,7 @@ Steps Flat::steps_of(const Forest::Node& node) {
     steps.thresholds.push_back(last_ - 1);
     steps.outcomes.push_back(wanted ? yes : no);
   }
-  if (steps.thresholds.empty()) {  // the same outcome for all
+  if (steps.thresholds.empty()) {  // a single outcome
     steps.thresholds.push_back(last_);
     steps.outcomes.push_back(steps.outcomes[0]);
   }
@@ -145,7 +145,7 @@ void Flat::refer(const Forest::Ref& ref, int64_t slot) {
   todo_.push_back(ref.number);
 }
 
-// Outcomes first..last below `slot`, as a balanced tree of tests.
+// Places outcomes first..last below `slot`, as a balanced tree of tests.
 void Flat::place(const Steps& steps, size_t first, size_t last, int64_t feature, int64_t slot) {
   struct Part {
     size_t first, last;
@@ -172,12 +172,12 @@ void Flat::place_node(int64_t number) {
   if (node.feature < 0 || node.feature >= features_)
     op_.fail("a tree tests feature {}, the input has {}", node.feature, features_);
   const Steps steps = steps_of(node);
-  // Features whose NaN is the first of all stand behind the others.
+  // Features for tests with NaN first come after the others.
   place(steps, 0, steps.outcomes.size() - 1, node.feature + (steps.nan_is_last ? 0 : features_),
         own_[static_cast<size_t>(number)]);
 }
 
-// The most tests on any way; fails where a way has no end.
+// The longest path in tests; fails if a path does not end.
 void Flat::measure() {
   const size_t n = records_.size();
   std::vector<int64_t> below(n, 0), depth(n, 0);
@@ -214,7 +214,7 @@ void Flat::build() {
     roots_.push_back(static_cast<int64_t>(tree));
     refer(forest_.roots[tree], static_cast<int64_t>(tree));
   }
-  // Tree by tree in turn, level by level: what is read at the same time lies together.
+  // Breadth-first over all trees together: records read at the same time are adjacent.
   for (size_t at = 0; at < todo_.size(); ++at) place_node(todo_[at]);
   for (const auto& [slot, node] : copies_)
     records_[static_cast<size_t>(slot)] =
@@ -222,7 +222,7 @@ void Flat::build() {
   measure();
 }
 
-// What a leaf's slot adds to each target; equal rows stand once.
+// The contribution of a leaf's slot to each target; equal rows are stored once.
 struct Values {
   std::vector<int64_t> row_of_slot;
   std::vector<std::vector<double>> rows;
@@ -263,8 +263,8 @@ Literal list(Type type, const std::vector<int64_t>& values) {
   return literal;
 }
 
-// Features as integers in order, [rows * width]; NaN is the last of all, and first in the second
-// half of each row, as far as tests want it.
+// Features as ordered integers, [rows * width]; NaN is last, and first in the second half of each
+// row, with only the halves that tests use.
 Instr* keys(Op& op, Instr* x, const Flat& flat, Type word) {
   std::vector<Instr*> parts;
   if (flat.nan_last()) parts.push_back(ml::order_keys(op, x));
@@ -278,8 +278,8 @@ Instr* keys(Op& op, Instr* x, const Flat& flat, Type word) {
   return reshape(op, all, {all->shape().elems()});
 }
 
-// The records as a table of integers, and how they lie in it: two words each, the threshold, and
-// the pair and the feature in one; or these apart, where they need more bits.
+// The records as a table of integers, and its layout: two words each, the threshold, and the pair
+// and the feature in one; or these separately, if they need more bits.
 struct Table {
   int64_t features = 0;  // of a row of keys
   int64_t feature_bits = 0, stride = 0;
@@ -306,7 +306,7 @@ Table table_of(Op& op, const Flat& flat, int64_t features) {
   return table;
 }
 
-// The slot in which each row ends in each tree: [rows, trees].
+// The final slot of each row in each tree: [rows, trees].
 Instr* walk(Op& op, const Flat& flat, Instr* x) {
   const Type word = x->shape().type() == Type::f64 ? Type::s64 : Type::s32;
   const int64_t rows = x->shape().dim(0);
@@ -345,8 +345,8 @@ Instr* walk(Op& op, const Flat& flat, Instr* x) {
   return binary(op, Opcode::shift_right_logical, slot, table.stride == 2 ? 1 : 2);
 }
 
-// What the slots add to the targets, each alone: [rows, trees, targets], of one target [rows,
-// trees].
+// The contributions of the slots to the targets, unsummed: [rows, trees, targets], for one target
+// [rows, trees].
 Instr* contributions(Op& op, const Forest& forest, const Values& values, Instr* slot, Type type) {
   if (forest.targets == 1) {
     Literal weights(Shape::array(type, {static_cast<int64_t>(values.row_of_slot.size())}));
@@ -364,8 +364,8 @@ Instr* contributions(Op& op, const Forest& forest, const Values& values, Instr* 
   return op.b.take(op.b.constant(std::move(weights)), op.b.take(rows, slot, 0), 0);
 }
 
-// The same summed up where there are a few targets: one reduction of as many arrays [rows, trees],
-// so that a tree is walked through once for all of them, and trees stand side by side.
+// The summed contributions for a few targets: one reduction over as many arrays [rows, trees], so
+// that each tree is walked once for all targets, and trees are vectorised.
 Instr* sums_at_once(Op& op, const Forest& forest, const Values& values, Instr* slot, Type type,
                     Opcode reduction) {
   const auto targets = static_cast<size_t>(forest.targets);

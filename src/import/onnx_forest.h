@@ -1,9 +1,11 @@
-// Decision trees as a graph of ordinary operators: all trees of all rows take one step at a time.
+// Decision trees as a graph of ordinary operators: all trees of all rows advance by one test at a
+// time.
 //
-// A test compares integers: a feature's bits in an order of their own, in which NaN is the first or
-// the last of all. So every mode of a node is a few thresholds between outcomes, and a step is
+// A test compares integers: a feature's bits mapped to an order in which NaN is first or last. So
+// every mode of a node is a few thresholds between outcomes, and a step is
 //   slot = pair[slot] + (feature > threshold[slot])
-// over [rows, trees], with the nodes of all trees in one flat table. Leaves stay where they are.
+// over [rows, trees], with the nodes of all trees in one flat table. Leaf slots point to
+// themselves.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,7 @@ struct Forest {
   struct Node {
     int64_t feature = 0;
     TestMode mode = TestMode::leq;
-    bool missing_is_true = false;  // where NaN goes
+    bool missing_is_true = false;  // the outcome for NaN
     double split = 0;
     std::vector<double> members;
     Ref on_true, on_false;
@@ -39,8 +41,8 @@ struct Forest {
   Aggregate aggregate = Aggregate::sum;
 };
 
-// Of x [rows, features], the node's input: [rows, targets] in `type`, without base values. Fails
-// where a reference has no end, or a feature or a target is out of range.
+// For x [rows, features], the node's input: [rows, targets] in `type`, without base values. Fails
+// if a path does not end, or a feature or a target is out of range.
 Instr* evaluate_forest(Op& op, const Forest& forest, Instr* x, Type type);
 
 }  // namespace heddle::import

@@ -1,4 +1,4 @@
-// Damaged models: whatever stands in the file, the importer gives a module or an error, soon.
+// Damaged models: whatever the file contains, the importer quickly gives a module or an error.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -105,7 +105,7 @@ class Mutator {
 TEST(OnnxFuzz, TheModelsAreWhole) { imported(varied().import()); }
 
 TEST(OnnxFuzz, DamagedModelsReturn) {
-  // Small ones with graphs inside, loops, sequences, quantised values.
+  // Small models with subgraphs, loops, sequences, quantised values.
   const std::vector<std::string> small = {varied().bytes(),
                                           operators("loop_fixed"),
                                           operators("loop_growing"),
@@ -128,7 +128,7 @@ TEST(OnnxFuzz, DamagedModelsReturn) {
   for (const std::string& seed : seeds) ASSERT_FALSE(seed.empty());
   int64_t read = 0;
   for (uint64_t i = 0; i < 2000; ++i) {
-    // The small models more often: there damage meets structure, not weights.
+    // Small models more often: damage to them hits structure rather than weights.
     const std::string& seed =
         i % 8 == 7 ? large[(i / 8) % large.size()] : small[i % 2 == 0 ? 0 : (i / 2) % small.size()];
     const std::string bytes = Mutator(i).damage(seed);

@@ -1,4 +1,4 @@
-// Operators that read or write at positions which are values themselves.
+// Operators that read or write at positions given by values.
 //
 // ONNX counts negative positions from the end; HLO does not, so they are wrapped first. Positions
 // out of range are errors (Op::demand).
@@ -15,10 +15,10 @@ void check_indices(Op& op, size_t input) {
     op.fail("input {} (indices) is {}, wanted int32 or int64", input, to_string(op.shape(input)));
 }
 
-// Positions along a dimension, from its begin or from its end.
+// Valid positions along a dimension, from its begin or from its end.
 tensor::IndexRange positions_of(int64_t extent) { return {-extent, extent - 1}; }
 
-// Whether a known input has no negative entry, so that nothing has to be wrapped.
+// Whether a known input has no negative entry, so that no wrapping is needed.
 bool known_not_negative(Op& op, size_t input) {
   const Literal* known = op.known(input);
   if (known == nullptr || known->elems() > op.limits().fold_elems) return false;
@@ -60,8 +60,8 @@ Instr* slice_dim(Op& op, Instr* x, int64_t dim, const Progression& p) {
   return op.b.slice(x, starts, limits, steps);
 }
 
-// Positions that are known and in progression are a slice and a reshape: a token picked out, a
-// padding undone, masks that are indexed by all their positions. Null where they are not.
+// Known positions in arithmetic progression become a slice and a reshape: picking one token,
+// removing padding, masks indexed by all their positions. Null otherwise.
 Instr* take_slice(Op& op, int64_t axis) {
   const Literal* known = op.known(1);
   const int64_t extent = op.shape(0).dim(axis);
@@ -89,7 +89,7 @@ Outputs gather(Op& op) {
   if (op.rank(0) + op.rank(1) > kMaxRank) op.fail("result of rank {}", op.rank(0) + op.rank(1) - 1);
   if (Instr* x = take_slice(op, axis)) return {x};
   if (extent == 0 && op.shape(1).elems() != 0) op.fail("takes from an empty dimension");
-  if (extent == 0) {  // nothing, as often as the indices say
+  if (extent == 0) {  // no indices: an empty result
     Ints result = op.shape(0).extents();
     const Ints indices = op.shape(1).extents();
     result.erase(result.begin() + axis);
@@ -99,7 +99,7 @@ Outputs gather(Op& op) {
   return {op.b.take(op.in(0), wrap(op, 1, extent), axis)};
 }
 
-// positions[..., k]: the index of every element of `indices`, which are along `axis`, in the data's
+// positions[..., k]: the index of every element of `indices` (which are along `axis`) in the data's
 // dimensions `dims`.
 Instr* element_positions(Op& op, Instr* indices, int64_t axis, const Ints& dims) {
   const Ints extents = indices->shape().extents();
@@ -113,7 +113,7 @@ Instr* element_positions(Op& op, Instr* indices, int64_t axis, const Ints& dims)
   return op.b.concatenate(parts, static_cast<int64_t>(extents.size()));
 }
 
-// indices has data's rank and is nowhere larger, `axis` aside.
+// Checks that indices has data's rank and is nowhere larger, except along `axis`.
 void check_elements(Op& op, int64_t axis) {
   check_indices(op, 1);
   bool ok = op.rank(1) == op.rank(0);
@@ -132,14 +132,14 @@ Outputs gather_elements(Op& op) {
   if (op.shape(0).elems() == 0 && op.shape(1).elems() != 0) op.fail("takes from an empty value");
   if (op.shape(0).elems() == 0)
     return {op.b.full(Shape::array(op.type(0), op.shape(1).extents()), 0)};
-  // Which of equal elements it is does not matter, nor how many rows of them there are.
+  // All elements are equal: neither the indices nor the number of rows matters.
   if (const Instr* x = op.in(0); x->is(Opcode::broadcast) && x->operand(0)->shape().rank() == 0)
     return {splat(op, x->operand(0), op.shape(1).extents())};
   hlo::GatherAttrs attrs;
   attrs.slice_sizes = Ints(static_cast<size_t>(rank), 1);
   attrs.index_vector_dim = rank;
   Instr* positions = wrap(op, 1, op.shape(0).dim(axis));
-  // Along a dimension that both have, each has indices of its own.
+  // Along equal dimensions each row has its own indices.
   for (int64_t d = 0; d < rank; ++d)
     if (d != axis && op.shape(0).dim(d) == op.shape(1).dim(d))
       attrs.operand_batching_dims.push_back(d);
@@ -152,7 +152,7 @@ Outputs gather_elements(Op& op) {
   return {op.b.gather(op.in(0), positions, std::move(attrs))};
 }
 
-// Index vectors of `depth` entries: each is wrapped by the dimension that it indexes.
+// Index vectors of `depth` entries: wraps each entry by the dimension that it indexes.
 Instr* wrap_vectors(Op& op, size_t input, int64_t first_dim, int64_t depth) {
   Instr* indices = op.in(input);
   if (known_not_negative(op, input)) return indices;
@@ -179,7 +179,7 @@ int64_t vector_depth(Op& op, int64_t batch) {
   return depth;
 }
 
-// The same for index vectors over the first dimensions, which are taken as one.
+// The same for index vectors over the first dimensions, flattened into one.
 Instr* take_slice_nd(Op& op, int64_t depth) {
   const Literal* known = op.known(1);
   if (known == nullptr || known->elems() > op.limits().fold_elems) return nullptr;
@@ -227,7 +227,7 @@ Outputs gather_nd(Op& op) {
   return {op.b.gather(op.in(0), wrap_vectors(op, 1, batch, depth), std::move(attrs))};
 }
 
-// (old, new) -> new, or what the reduction says.
+// (old, new) -> new, or the combination by the reduction.
 hlo::Computation* combine(Op& op, Type type) {
   const std::string reduction = op.string_attr("reduction", "none");
   if (reduction == "add") return op.b.scalar_computation(Opcode::add, type);
@@ -264,8 +264,8 @@ Outputs scatter_nd(Op& op) {
   return {scatter(op, wrap_vectors(op, 1, 0, depth), std::move(attrs))};
 }
 
-// What indices repeat along every dimension but `axis`, along which it stands; or null. Then whole
-// slices are taken or written, not elements.
+// The operand that indices repeat along all dimensions except `axis`; or null. Then whole slices
+// are read or written instead of elements.
 Instr* repeated_along_others(Instr* indices, int64_t axis) {
   while (indices->is(Opcode::convert)) indices = indices->operand(0);
   const bool repeats = indices->is(Opcode::broadcast) && indices->dimensions() == Ints{axis};
@@ -298,7 +298,7 @@ Outputs scatter_elements(Op& op) {
   return {scatter(op, positions, std::move(attrs))};
 }
 
-// The first sequence_lens[b] steps of each batch backwards, the others as they are.
+// Reverses the first sequence_lens[b] steps of each batch; the rest stays.
 Outputs reverse_sequence(Op& op) {
   const int64_t rank = op.rank(0);
   const int64_t batch = op.int_attr("batch_axis", 1), time = op.int_attr("time_axis", 0);
@@ -308,13 +308,13 @@ Outputs reverse_sequence(Op& op) {
     op.fail("input is {}, sequence_lens {}, batch_axis {}, time_axis {}", to_string(op.shape(0)),
             to_string(op.shape(1)), batch, time);
   const Ints extents = op.shape(0).extents(), both{extents[0], extents[1]};
-  // A bound that is not said anew before each run would not be the right one.
+  // If extents may change later, a fixed bound would be wrong.
   if (!op.limits().same_for_all_extents) op.demand(1, {{0, extents[static_cast<size_t>(time)]}});
   Instr* step = iota(op, Type::s64, both, time);
   Instr* length = op.b.broadcast(op.b.convert(op.in(1), Type::s64), both, {batch});
   Instr* back = binary(op, Opcode::subtract, op.b.binary(Opcode::subtract, length, step), 1);
   Instr* from = op.b.select(op.b.compare(Direction::lt, step, length), back, step);
-  // Both positions of each element of the first two dimensions.
+  // Both coordinates of each element of the first two dimensions.
   Ints column = both;
   column.push_back(1);
   Instr* other = reshape(op, iota(op, Type::s64, both, batch), column);
@@ -330,7 +330,7 @@ Outputs reverse_sequence(Op& op) {
   return {op.b.gather(op.in(0), at, std::move(attrs))};
 }
 
-// Writes an update into a cache along one axis, from the position of each batch on.
+// Writes an update into a cache along one axis, from each batch's start position on.
 Outputs tensor_scatter(Op& op) {
   const int64_t rank = op.rank(0);
   const int64_t axis = op.axis_attr(-2, rank);
@@ -350,7 +350,7 @@ Outputs tensor_scatter(Op& op) {
     if (mode == "linear") op.demand(2, {{0, extents[a] - update[a]}});
     start = op.b.convert(op.in(2), Type::s64);
   }
-  // For every position of the cache: which one of the update goes there.
+  // For every position of the cache: the index of the update written there.
   Ints flat{extents[0], extents[a]};
   Instr* at =
       op.b.binary(Opcode::subtract, iota(op, Type::s64, flat, 1), op.b.broadcast(start, flat, {0}));
@@ -368,7 +368,7 @@ Outputs tensor_scatter(Op& op) {
   attrs.index_vector_dim = 2;
   attrs.slice_sizes = update;
   attrs.slice_sizes[0] = attrs.slice_sizes[a] = 1;
-  // The taken positions stand behind the batch; the dimensions between move in front of them.
+  // The taken positions come right after the batch; move the dimensions between in front of them.
   attrs.offset_dims = range(2, rank);
   Instr* moved = op.b.gather(op.in(1), at, std::move(attrs));
   Ints order{0};

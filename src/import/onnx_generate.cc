@@ -1,4 +1,4 @@
-// Operators that make values out of attributes and shapes.
+// Operators that make values from attributes and shapes.
 #include <algorithm>
 #include <cmath>
 
@@ -58,7 +58,7 @@ Outputs constant_of_shape(Op& op) {
   return {text ? Output::text(result) : result};
 }
 
-// How many of start, start + delta, ... come before the limit.
+// Number of elements of start, start + delta, ... before the limit.
 int64_t range_count(Op& op) {
   if (tensor::is_float(op.type(0))) {
     const double start = op.known_float(0, "start"), limit = op.known_float(1, "limit"),
@@ -78,7 +78,7 @@ int64_t range_count(Op& op) {
   return static_cast<int64_t>(std::min<__int128>(count, INT64_MAX));
 }
 
-// The same of a limit that the graph computes.
+// The same for a limit that the graph computes.
 Count computed_count(Op& op) {
   if (tensor::is_float(op.type(0)) || op.known(0) == nullptr || op.known(1) != nullptr ||
       op.known(2) == nullptr || !op.may_count())
@@ -139,7 +139,7 @@ Outputs eye_like(Op& op) {
   return {op.b.convert(on, type)};
 }
 
-// values: [off, on]. Positions outside -depth..depth-1 give a row of off.
+// values: [off, on]. Positions outside -depth..depth-1 give an all-off row.
 Outputs one_hot(Op& op) {
   const Literal& depth_value = op.known_or_fail(1, "depth");
   if (depth_value.elems() != 1) op.fail("depth is {}, wanted one", to_string(depth_value.shape()));

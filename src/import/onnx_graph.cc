@@ -1,5 +1,5 @@
-// Walks a graph in order: every node becomes instructions of the entry computation, or, where all
-// that it needs is small and known, a known value.
+// Walks a graph in order: every node becomes instructions of the entry computation, or, if all the
+// inputs it needs are small and known, a known value.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,10 +17,11 @@ using proto::Function;
 using proto::Graph;
 using proto::Node;
 
-// Operators split dimensions in two.
+// Some operators split dimensions in two.
 static_assert(2 * kMaxRank <= tensor::kMaxRank);
 
-// Elements of all folds together: more would be felt, and no model comes near it.
+// Limit on the elements of all folds together: more would take noticeable time, and no model comes
+// near.
 constexpr int64_t kFoldWork = int64_t{1} << 25;
 
 void check_arity(const OpEntry& entry, const Node& node, const std::vector<Value*>& inputs) {
@@ -38,9 +39,9 @@ void check_arity(const OpEntry& entry, const Node& node, const std::vector<Value
   if (node.outputs.empty()) fail("{}: no outputs", describe(node));
 }
 
-// How many nodes there are once every call of a function is written out; more than `most`: some
-// number beyond it. Functions that call functions double with each step, so they are counted once
-// each, before any work. Preflight has seen that none calls itself.
+// The number of nodes after inlining all function calls; any number above `most` if it exceeds
+// that. Functions that call functions can double the count at each level, so each is counted once,
+// before any work. Preflight has checked that there is no recursion.
 int64_t written_out(const std::vector<Node>& nodes, const ModelFacts& facts, int64_t most,
                     std::map<const Function*, int64_t>& known) {
   int64_t count = 0;
@@ -96,7 +97,7 @@ Importer::Inputs Importer::inputs_of(const Node& node, const Scope& scope) const
   return inputs;
 }
 
-// Attributes of a function's body that refer to the call's are replaced by them.
+// Replaces attributes of a function's body that refer to the call's attributes.
 Node Importer::resolve(const Node& node, const Scope& scope) const {
   Node resolved = node;
   resolved.attributes.clear();
@@ -106,7 +107,7 @@ Node Importer::resolve(const Node& node, const Scope& scope) const {
       continue;
     }
     const auto found = scope.attributes->find(attribute.ref_attr_name);
-    if (found == scope.attributes->end()) continue;  // left out by the caller: the default
+    if (found == scope.attributes->end()) continue;  // omitted by the caller: the default
     resolved.attributes.push_back(*found->second);
     resolved.attributes.back().name = attribute.name;
   }
@@ -126,8 +127,8 @@ bool Importer::small_and_known(const Inputs& inputs) const {
   return !inputs.empty();
 }
 
-// Runs the handler in a computation of its own and evaluates what it made. Nothing: that cannot be
-// evaluated here.
+// Runs the handler in a scratch computation and evaluates the result. Nothing: cannot be evaluated
+// here.
 std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& node, int64_t opset,
                                            const Inputs& inputs) {
   hlo::Computation* scratch = result_.module->add_computation("fold");
@@ -144,7 +145,7 @@ std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& nod
   }
   std::vector<Instr*> roots;
   for (const Output* output : computed) roots.push_back(output->instr);
-  // What the node makes of its inputs and then demands of it is not known here.
+  // Demands on values computed inside the node cannot be checked here.
   std::optional<std::vector<Literal>> values;
   if (op.take_demands().empty()) values = fold(roots, budget_);
   if (values && limits_.same_for_all_extents &&
@@ -162,7 +163,7 @@ std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& nod
   return outputs;
 }
 
-// The first output at each trip of the loop around, where all inputs are known at each. Null
+// The first output at each trip of the enclosing loop, if all inputs are known at each. Null
 // otherwise.
 std::shared_ptr<const std::vector<Literal>> Importer::fold_trips(const OpEntry& entry,
                                                                  const Node& node, int64_t opset,
@@ -328,7 +329,7 @@ void Importer::run_graph(const Graph& graph, Scope& scope) {
     value.name = tensor.name;
     value.is_initialiser = true;
     value.text = tensor.data_type == kStringType;
-    // What is made of a large weight (its transpose) may be as large.
+    // Values derived from a large weight (its transpose) may be as large.
     limits_.value_elems = std::max(limits_.value_elems, value.literal->elems());
     define(tensor.name, add_value(std::move(value)), scope, what);
   }

@@ -1,4 +1,4 @@
-// Whole models: names, dimensions, preflight, folding, branches, functions, what is refused.
+// Whole models: names, dimensions, preflight, folding, branches, functions, errors.
 #include <fmt/format.h>
 
 #include "import/onnx_test_util.h"
@@ -32,7 +32,8 @@ TEST(OnnxGraph, InputsOutputsAndTheirNames) {
   EXPECT_EQ(entry.root()->operand(1), entry.parameters()[1]);
 }
 
-// Shape arithmetic is done at import, a reshape of a reshape is one: what is left has the names.
+// Shape arithmetic is folded at import, and reshapes merge: the remaining instructions get the
+// names.
 TEST(OnnxGraph, NodesThatVanishLeaveTheirNames) {
   Model model = relu({"2", "3", "4"});
   model.nodes = {node("Shape", {"x0"}, {"shape"}, {}, "", "the shape"),
@@ -55,7 +56,7 @@ TEST(OnnxGraph, InstructionsSayWhereTheyAreFrom) {
   ASSERT_EQ(tanh->annotations().size(), 1u);
   EXPECT_EQ(tanh->annotations()[0].second, "{op_type=\"Tanh\"}");
   EXPECT_THAT(tanh->nodes().list(), ElementsAre("a \"b\""));
-  // What is printed can be read again.
+  // The printed text can be parsed again.
   const auto parsed = hlo::parse_module(hlo::to_string(*result.module));
   EXPECT_TRUE(parsed) << parsed.error().message;
 }
@@ -226,7 +227,7 @@ TEST(OnnxGraph, ElementsOfASequenceAreGivenByNumber) {
               HasSubstr("the value of input 't#0': the model has no such input; it has s"));
 }
 
-// What exporters write for x.reshape(x.shape[0], -1).
+// The export of x.reshape(x.shape[0], -1).
 TEST(OnnxFold, ShapeArithmeticLeavesNothing) {
   Model model;
   model.inputs = {value("x", kFloat, {"batch", "3", "4"})};
@@ -322,7 +323,7 @@ TEST(OnnxFunction, RecursionIsRefused) {
   EXPECT_THAT(error_of(model.import()), HasSubstr("defined twice"));
 }
 
-// Functions that each call the one before twice: 2^40 nodes from a small file.
+// Functions that each call the previous one twice: 2^40 nodes from a small file.
 TEST(OnnxFunction, ABombIsCounted) {
   Model model = relu({"2"});
   model.other_opsets = {{"mine", 1}};

@@ -1,4 +1,4 @@
-// Private to import: the walk over a graph's nodes (onnx_graph.cc) and over the graphs inside nodes
+// Private to import: the walk over a graph's nodes (onnx_graph.cc) and over subgraphs inside nodes
 // (onnx_branch.cc, onnx_loop.cc). One Importer imports one model once.
 #pragma once
 
@@ -20,8 +20,8 @@ namespace heddle::import {
 // The values that nodes of one graph or function body can see.
 struct Scope {
   std::unordered_map<std::string_view, Value*> values;  // null: an optional input left out
-  const Scope* outer = nullptr;                         // what a branch captures
-  std::vector<std::string_view> results;                // what is read of it in the end
+  const Scope* outer = nullptr;                         // values that a branch captures
+  std::vector<std::string_view> results;                // names read at the end
   const Opsets* opsets = nullptr;
   const std::map<std::string_view, const proto::Attribute*>* attributes = nullptr;  // of a call
 
@@ -37,8 +37,8 @@ struct Scope {
   }
 };
 
-// A graph inside a node as a computation of its own: one parameter, a tuple. What it reads of the
-// graphs around it is handed in behind the tuple's other elements.
+// A subgraph of a node as a separate computation with one parameter, a tuple. The outer values that
+// it reads are passed after the tuple's other elements.
 struct Region {
   hlo::Computation* computation = nullptr;
   Scope scope;
@@ -46,8 +46,8 @@ struct Region {
   Instr* parameter = nullptr;
 };
 
-// Loop and Scan, in one form: carried values, inputs that are cut into one slice a trip, outputs
-// that collect one slice a trip.
+// Loop and Scan, in one form: loop-carried values, inputs that are sliced per trip, outputs that
+// collect one slice per trip.
 struct LoopForm {
   struct Slices {
     int64_t axis = 0;
@@ -57,20 +57,20 @@ struct LoopForm {
   bool counts = false;                // Loop: the body has an iteration number and a condition
   Value* trips = nullptr;             // Loop: M; null: no bound
   Value* condition = nullptr;         // Loop: null is true
-  std::optional<int64_t> trip_count;  // known
+  std::optional<int64_t> trip_count;  // if known
   std::vector<Value*> carried, scanned;
-  std::vector<Slices> inputs, outputs;  // of `scanned`, of the collected outputs
+  std::vector<Slices> inputs, outputs;  // of `scanned`, and of the collected outputs
 };
 
-// Where the carried values begin among the body's inputs.
+// Index of the first carried value among the body's inputs.
 inline size_t carried_at(const LoopForm& form) { return form.counts ? 2 : 0; }
-// A missing value is true.
+// A missing value counts as true.
 std::optional<bool> known_bool(const Value* value);
 int64_t wrap_axis(const proto::Node& node, int64_t axis, int64_t rank);
 Literal scalar_s64(int64_t value);
 Literal true_literal();
 
-// While it lives, demands are those of a graph inside a node; then again those of the graph around.
+// During its lifetime, demands are those of a subgraph; afterwards those of the outer graph again.
 class InnerDemands {
  public:
   explicit InnerDemands(std::vector<IndexDemand>& demands)
@@ -87,14 +87,14 @@ class Importer {
  public:
   Importer(const ModelFacts& facts, const Options& options, TensorSource& source, Imported& result);
   void run(const std::vector<Input>& inputs);
-  // The model inputs that a value depends on, as far as that can be told from its instruction.
+  // The model inputs that a value depends on, as far as its instruction shows.
   std::vector<std::string> inputs_behind(const Value& value) const;
   bool is_input(const Value& value) const;
-  Type type_of_input(const std::string& name) const;  // that was not bound
-  // All inputs, those that Options::values binds included; sequences by element.
+  Type type_of_input(const std::string& name) const;  // for inputs that are not bound
+  // All inputs, including those that Options::values binds; sequences by element.
   const std::vector<std::string>& all_inputs() const { return all_inputs_; }
-  // Where a run ended for want of this value: makes the module one that computes it, and what the
-  // nodes behind that place read. False: the value has no name.
+  // For an import that ended because this value is unknown: cuts the module to compute it, together
+  // with the values that later nodes read. False: the value has no name.
   bool cut_to(const Value& value);
 
  private:
@@ -121,7 +121,7 @@ class Importer {
   // onnx_names.cc
   hlo::NodeNames name_of(const proto::Node& node) const;
   std::string first_name_of(const proto::Node& node) const;
-  // What is made from instruction `first` on of a node with graphs inside.
+  // Names the instructions from `first` on, made for a node with subgraphs.
   void name_structural(size_t first, const proto::Node& node, Scope& scope, const Inputs& inputs);
   void define(std::string_view name, Value* value, Scope& scope, const std::string& where);
   // onnx_stages.cc
@@ -138,19 +138,20 @@ class Importer {
                          bool text = false);
   void count_node();
 
-  // onnx_index_checks.cc. The demands on values of `into_`, reduced, but for those on the model's
-  // inputs; those that always hold are gone.
+  // The demands on values of `into_`, reduced, without those on the model's inputs; those that
+  // always hold are dropped.
   std::vector<IndexDemand> close_demands();
-  // Those of a graph inside a node, which are elements of its result from `first` on.
+  // Takes over the demands of a subgraph, which are elements of its result from `first` on.
   void take_over(std::vector<IndexDemand> inner, Instr* result, int64_t first);
-  void check_demands(std::vector<Instr*>& outputs);  // of the entry: appends the hidden ones
+  void check_demands(std::vector<Instr*>& outputs);  // for the entry: appends the hidden outputs
 
   // onnx_branch.cc
   void run_if(const proto::Node& node, Scope& scope, const Inputs& inputs);
   void run_in_place(const proto::Graph& branch, const proto::Node& node, Scope& scope);
   void run_both(const proto::Node& node, Scope& scope, Value* condition,
                 const proto::Graph& on_true, const proto::Graph& on_false);
-  // Opens a region whose parameter has `first` as its first elements; captures what the graph uses.
+  // Opens a region whose parameter begins with `first`; captures the outer values that the graph
+  // uses.
   std::unique_ptr<Region> open_region(const proto::Graph& graph, const Scope& scope,
                                       std::string_view name, const std::vector<Shape>& first,
                                       const std::vector<Value*>& also);
@@ -168,8 +169,8 @@ class Importer {
   void run_sequence_map(const proto::Node& node, Scope& scope, const Inputs& inputs);
   std::vector<Value*> run_loop_form(const proto::Node& node, const LoopForm& form, Scope& scope);
   std::vector<Value*> unroll(const proto::Node& node, const LoopForm& form, Scope& scope);
-  // onnx_while.cc. Without `dynamic_condition` the body's condition must be known to stay true;
-  // else nothing is emitted and `needs_condition` set.
+  // onnx_while.cc. Without `dynamic_condition` the body's condition must be known to stay true; if
+  // it is not, nothing is emitted and `needs_condition` is set.
   struct While;
   std::vector<Value*> emit_while(const proto::Node& node, const LoopForm& form, Scope& scope,
                                  bool dynamic_condition, bool& needs_condition);
@@ -177,7 +178,7 @@ class Importer {
                   const proto::Node& node);
   Value* stack(const std::vector<Value*>& slices, const LoopForm::Slices& how,
                const proto::Node& node);
-  // Runs one operator on values, as if a node of the name of `caller` had asked for it.
+  // Runs one operator on values, as if it were a node with the name of `caller`.
   Value* apply(std::string_view op_type, const Inputs& inputs,
                const std::vector<std::pair<std::string_view, int64_t>>& attributes,
                const proto::Node& caller);
@@ -188,38 +189,39 @@ class Importer {
   Imported& result_;
   Limits limits_;
   FoldBudget budget_;
-  std::deque<Value> values_;          // addresses stay
-  hlo::Computation* into_ = nullptr;  // where instructions go
+  std::deque<Value> values_;          // a deque: addresses stay valid
+  hlo::Computation* into_ = nullptr;  // where instructions are added
   hlo::Computation* entry_ = nullptr;
   std::vector<IndexDemand> demands_;  // on values of `into_`
   int64_t nodes_ = 0;
   std::vector<std::string> all_inputs_;
   Decisions decisions_;
-  std::map<std::string, const Value*> to_carry_;  // by key; where the run ended
-  std::string caller_;  // of the function whose body is run, with `/`; else empty
-  int depth_ = 0;       // graphs inside graphs
+  std::map<std::string, const Value*> to_carry_;  // by key, at the point where the import ended
+  std::string caller_;  // name of the function call being expanded, with `/`; else empty
+  int depth_ = 0;       // nested graphs
 };
 
-// Whether the node's inputs are strings that it only moves; fails where it does not take them.
+// Whether the node's inputs are strings that it only moves; fails if it does not accept strings.
 // Its outputs of the ids' type are strings then (onnx_text.cc).
 bool moves_texts(const OpEntry& entry, const proto::Node& node, const std::vector<Value*>& inputs);
 void mark_texts(Outputs& outputs);
-// The names of nodes that were computed at import, of all the values (null: none).
+// The names of the nodes folded at import into these values (null: none).
 hlo::NodeNames nodes_of(const std::vector<Value*>& values);
-// Of inputs that are not read, but what they are made of is: a reshape of a reshape.
+// Names of inputs that are not read directly because the node reads through them: a reshape of a
+// reshape.
 hlo::NodeNames nodes_read_through(const std::vector<Value*>& inputs,
                                   const hlo::Computation& computation, size_t first,
                                   const Outputs& outputs);
-// To what the value is made by, or where that is known or given: to who reads it.
+// Adds names to the instruction that makes the value, or, if it is known or given, to its readers.
 void add_nodes(Value& value, const hlo::NodeNames& names);
-// To the computation's instructions from number `first` on that have none, and to those of loops
-// and branches that they run.
+// Names the computation's unnamed instructions from number `first` on, and those of the loops and
+// branches that they run.
 void name_new(const hlo::Computation& computation, size_t first, const hlo::NodeNames& names);
-// The attribute's graph; fails where it is missing.
+// The attribute's graph; fails if it is missing.
 const proto::Graph& graph_attr(const proto::Node& node, std::string_view name);
-// What nodes, with the graphs inside them, read of values that are not theirs; in order of use.
+// The outer values that nodes, including their subgraphs, read; in order of use.
 std::vector<std::string_view> names_read(std::span<const proto::Node> nodes);
-// Whether the Importer itself runs the node: it has graphs inside.
+// Whether the Importer itself handles the node: it has subgraphs.
 bool is_structural(const proto::Node& node);
 
 }  // namespace heddle::import

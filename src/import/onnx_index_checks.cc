@@ -1,7 +1,7 @@
-// Positions that ONNX wants in range (tensor/index_check.h). A node states its demand; one on
-// constants is met here, one on a model's input is left to whoever binds it. Of any other the graph
-// computes what is worst: a hidden output of the model, which a body hands on to the loop or the
-// branch around it, since what is not run demands nothing.
+// Range checks of ONNX positions (tensor/index_check.h). A node states its demand; one on constants
+// is checked here, one on a model's input is checked by the caller. For any other the graph
+// computes the worst value: a hidden output of the model, which a body passes on to the enclosing
+// loop or branch, since code that is not run demands nothing.
 #include <algorithm>
 
 #include "import/index_range.h"
@@ -40,7 +40,7 @@ bool is_widening(const Instr* x) {
          tensor::type_bits(narrow) < tensor::type_bits(wide);
 }
 
-// Has all elements of its operand and no others, each with the same range.
+// Whether it has exactly the elements of its operand, each with the same range.
 bool is_view(const Instr* x, size_t ranges) {
   if (is_widening(x)) return true;
   const bool form = x->is(Opcode::reshape) || x->is(Opcode::broadcast) || x->is(Opcode::transpose);
@@ -51,7 +51,7 @@ bool is_view(const Instr* x, size_t ranges) {
   return last && from.rank() > 0 && from.dim(-1) == to.dim(-1);
 }
 
-// The demands on what the indices are put together from.
+// Splits the demand into demands on the parts of the indices.
 void split(IndexDemand demand, std::vector<IndexDemand>& parts) {
   while (is_view(demand.indices, demand.ranges.size())) demand.indices = demand.indices->operand(0);
   const Instr* all = demand.indices;
@@ -69,7 +69,7 @@ void split(IndexDemand demand, std::vector<IndexDemand>& parts) {
   }
 }
 
-// The check on an input of the model, or on a box of it, which can be looked at before a run.
+// The check on an input of the model, or on a slice of it, which can be checked before a run.
 std::optional<IndexCheck> input_check(const IndexDemand& demand) {
   IndexCheck check{demand.node, demand.ranges, -1, {}, {}};
   const Instr* at = demand.indices;
@@ -90,7 +90,7 @@ std::optional<IndexCheck> input_check(const IndexDemand& demand) {
   return check;
 }
 
-// By range: the largest of position - low, modulo 2^64.
+// By range: the largest position - low, modulo 2^64.
 Instr* reduced(hlo::Builder& b, const IndexDemand& demand) {
   const auto ranges = static_cast<int64_t>(demand.ranges.size());
   Instr* x = b.convert(demand.indices, Type::s64);

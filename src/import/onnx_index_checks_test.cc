@@ -1,4 +1,4 @@
-// Which indices are checked where: at import, before a run, after it, or never.
+// Which indices are checked when: at import, before a run, after it, or never.
 #include <gmock/gmock.h>
 
 #include "import/onnx_test_util.h"
@@ -43,7 +43,7 @@ TEST(OnnxIndexChecks, ViewsAndWiderIntegersAreLookedThrough) {
 }
 
 TEST(OnnxIndexChecks, WhatIsCutOffAnInputIsNotDemanded) {
-  // An integer that loses bits, and a part of an input: only what is taken must be in range.
+  // A truncated integer, and part of an input: only the indices used must be in range.
   const Message narrow = node("Cast", {"ids"}, {"a"}, {attr("to", int64_t{kInt32})});
   const Checks narrowed = checks_of(model_of({narrow, gather("a")}));
   ASSERT_THAT(narrowed, SizeIs(1));

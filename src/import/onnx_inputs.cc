@@ -18,7 +18,7 @@ using proto::ValueInfo;
 using Bindings = std::map<std::string, int64_t, std::less<>>;
 
 // "past_length + 1", "2*heads": exporters write such dimensions. Sums, products and parentheses of
-// numbers and known symbols; nothing else has a value.
+// numbers and known symbols; other expressions have no value.
 class DimExpression {
  public:
   DimExpression(std::string_view text, const Bindings& bindings)
@@ -140,7 +140,7 @@ class Binder {
     return found != options_.shapes.end() ? std::optional(found->second) : std::nullopt;
   }
 
-  // What said the shape of an input, for messages.
+  // The option that gave the shape of an input, for messages.
   std::string source_of(std::string_view name) const {
     return options_.shapes_of_values.contains(std::string(name))
                ? fmt::format("the value of input {}", quoted(name))
@@ -159,7 +159,7 @@ void Binder::bind(std::string_view symbol, int64_t value, std::string_view where
     fail("dimension {} is {} and, by {}, {}", quoted(symbol), at->second, where, value);
 }
 
-// Names that nothing has are mistakes, not wishes.
+// Unknown names are errors rather than ignored.
 void Binder::check_options(const std::vector<const ValueInfo*>& inputs) const {
   std::set<std::string> names, sequences, symbols;
   for (const ValueInfo* input : inputs) {
@@ -207,7 +207,7 @@ void Binder::bind_open(const ValueInfo& input) {
   if (found == options_.open_shapes.end() || found->second.size() != input.dims.size()) return;
   for (size_t i = 0; i < input.dims.size(); ++i) {
     const std::string_view symbol = input.dims[i].symbol;
-    // What follows from other dimensions is what it is of these.
+    // Expressions of other dimensions keep the value that these give.
     if (input.dims[i].kind == DimInfo::Kind::symbol && !DimExpression(symbol, bindings_).value())
       bindings_.emplace(symbol, found->second[i]);
   }
@@ -286,7 +286,8 @@ void Binder::check_extents(const std::string& what, const Ints& extents) const {
          fmt::join(extents, ","), options_.max_value_elems);
 }
 
-// Given as name#0, name#1, ...; where inputs have values and none has such a name, there are none.
+// Given as name#0, name#1, ...; if there are input values but none of these names, the sequence is
+// empty.
 std::vector<Shape> Binder::elements_of(std::string_view sequence, Type type) const {
   std::vector<Shape> shapes;
   for (;;) {
@@ -301,7 +302,7 @@ std::vector<Shape> Binder::elements_of(std::string_view sequence, Type type) con
   }
 }
 
-// A sequence's elements are as the options say.
+// The options determine a sequence's elements.
 Input Binder::sequence_of(const ValueInfo& input) const {
   const std::string what = fmt::format("input {}", quoted(input.name));
   const auto given = options_.sequences.find(std::string(input.name));
@@ -355,7 +356,7 @@ std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
 
 namespace {
 
-// Whether an optional, which holds this, has no value: nobody gives it one, or a shape.
+// Whether an optional with this content has no value: no option gives it a value or a shape.
 bool is_absent(const ValueInfo& held, const Options& options) {
   const std::string name(held.name), first = name + "#0";
   for (const std::string& said : {name, first})
@@ -373,7 +374,7 @@ std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options
   std::set<std::string_view> constants, seen;
   for (const proto::Tensor& tensor : graph.initializers) constants.insert(tensor.name);
   std::vector<const ValueInfo*> inputs;
-  std::deque<ValueInfo> inner;  // what optionals hold
+  std::deque<ValueInfo> inner;  // contents of optionals
   Options bound = options;
   for (const ValueInfo& input : graph.inputs) {
     if (input.name.empty()) fail("a graph input has no name");

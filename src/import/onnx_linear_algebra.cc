@@ -5,7 +5,7 @@
 namespace heddle::import {
 namespace {
 
-// Column `at` of the first dimension's matrices [B,m,m] as [B,m].
+// Column `at` of matrices [B,m,m] as [B,m].
 Instr* column(Op& op, Instr* x, int64_t at) {
   const Ints e = x->shape().extents();
   return reshape(op, op.b.slice(x, {0, 0, at}, {e[0], e[1], at + 1}, {}), {e[0], e[1]});
@@ -16,7 +16,7 @@ Instr* row(Op& op, Instr* x, int64_t at) {
   return reshape(op, op.b.slice(x, {0, at, 0}, {e[0], at + 1, e[2]}, {}), {e[0], e[2]});
 }
 
-// 1 in the row of each matrix whose first element is the largest in size (the first such row).
+// 1 in the row of each matrix whose first element has the largest magnitude (the first such row).
 Instr* pivot_of(Op& op, Instr* x) {
   const Ints e = x->shape().extents();
   Instr* size = op.b.unary(Opcode::abs, column(op, x, 0));
@@ -30,11 +30,11 @@ Instr* pivot_of(Op& op, Instr* x) {
       x->shape().type());
 }
 
-// Gauss with partial pivoting: the product of the pivots, a sign change for each exchange.
+// Gaussian elimination with partial pivoting: the product of the pivots, negated for each exchange.
 Outputs det(Op& op) {
   op.check_float(0);
   const Ints extents = op.shape(0).extents();
-  constexpr int64_t kLargest = 64;  // steps are written out
+  constexpr int64_t kLargest = 64;  // steps are unrolled
   if (extents.size() < 2 || extents.back() != extents[extents.size() - 2] || extents.back() < 1 ||
       extents.back() > kLargest || op.shape(0).elems() == 0)
     op.fail("input is {}, wanted square matrices of at most {} rows", to_string(op.shape(0)),
@@ -57,7 +57,8 @@ Outputs det(Op& op) {
     result = op.b.binary(Opcode::multiply, result, pivot);
     result = op.b.select(is_first, result, op.b.unary(Opcode::negate, result));
     if (m == 1) break;
-    // The first row takes the pivot row's place, and every row below loses its first element.
+    // The first row moves to the pivot row's place, and every row below is reduced by the pivot
+    // row.
     Instr* top = op.b.broadcast(row(op, x, 0), whole, {0, 2});
     x = op.b.select(compare(op, Direction::ne, weights, 0), top, x);
     Instr* below = op.b.slice(x, {0, 1, 0}, {count, m, m}, {});

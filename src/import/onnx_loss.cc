@@ -1,4 +1,4 @@
-// Losses, and one step of optimisers.
+// Losses, and single steps of optimisers.
 #include <cmath>
 
 #include "import/onnx_emit.h"
@@ -83,7 +83,7 @@ Outputs softmax_cross_entropy(Op& op) {
           op.b.convert(x, type)};
 }
 
-// Inputs of an optimiser: rate R, step count T, then X of all, G of all, and so on.
+// Inputs of an optimiser: rate R, step count T, then all X, all G, and so on.
 struct Training {
   size_t count = 0;
   Instr *rate = nullptr, *step = nullptr;
@@ -189,7 +189,7 @@ Outputs momentum(Op& op) {
     const Type type = x->shape().type();
     const Ints extents = x->shape().extents();
     Instr* gradient = regularised(op, op.in(2 + t.count + i), x);
-    // The first step takes the whole gradient.
+    // The first step takes the full gradient.
     Instr* weight = op.b.select(compare(op, Direction::gt, t.step, 0), op.b.scalar(type, beta),
                                 op.b.scalar(type, 1));
     velocity = add(op, binary(op, Opcode::multiply, velocity, alpha),

@@ -1,4 +1,5 @@
-// LSTM, GRU and RNN: the input's projection for all times is one dot; the steps follow one another.
+// LSTM, GRU and RNN: the input projection for all times is one dot; the steps run one after
+// another.
 #include <algorithm>
 
 #include "import/onnx_ops.h"
@@ -13,7 +14,7 @@ struct Sizes {
   Type type = Type::f32, compute = Type::f32;
 };
 
-// [directions, ...] cut to one direction, which is dropped. A known value stays one.
+// Slices [directions, ...] to one direction and drops the dimension. A known value stays known.
 Instr* of_direction(Op& op, const Sizes& s, size_t input, int64_t direction, const Ints& extents) {
   Ints whole = extents;
   whole.insert(whole.begin(), s.directions);
@@ -61,7 +62,8 @@ Sizes read_sizes(Op& op, int64_t gates) {
   return s;
 }
 
-// [D,B,H] or, batch first, [B,D,H] of one direction; zeros where it is missing.
+// The initial state of one direction, from [D,B,H] or, batch first, [B,D,H]; zeros if it is
+// missing.
 Instr* initial_state(Op& op, const Sizes& s, size_t input, int64_t direction) {
   if (!op.has(input)) return op.b.full(Shape::array(s.compute, {s.batch, s.hidden}), 0);
   if (!s.batch_first) return of_direction(op, s, input, direction, {s.batch, s.hidden});
@@ -168,7 +170,7 @@ Outputs outputs_of(Op& op, const Sizes& s, const std::vector<Walked>& walked) {
   }
   Instr* all = parts.empty() ? nullptr : op.b.convert(join(parts, 1), s.type);
   if (all != nullptr && s.batch_first) all = op.b.transpose(all, {2, 0, 1, 3});
-  if (all == nullptr)  // nobody asked for it
+  if (all == nullptr)  // the output is unused
     all = op.b.full(Shape::array(s.type, {s.times, s.directions, s.batch, s.hidden}), 0);
   outputs.emplace_back(all);
   for (size_t i = 0; i < walked[0].states.size(); ++i) {
@@ -251,7 +253,7 @@ Outputs gru(Op& op) {
   return outputs_of(op, s, walked);
 }
 
-// Gates in ONNX's order: input i, output o, forget f, cell c. Peepholes: of i, o, f.
+// Gates in ONNX's order: input i, output o, forget f, cell c. Peepholes: for i, o, f.
 Outputs lstm(Op& op) {
   const Sizes s = read_sizes(op, 4);
   const bool coupled = op.int_attr("input_forget", 0) != 0;

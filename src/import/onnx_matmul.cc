@@ -1,5 +1,5 @@
-// Matrix products. A matrix that all batches share stays a dot without batch dimensions, whatever
-// the rank of the other side: no flattening. Batches that both sides have are batch dimensions.
+// Matrix products. A matrix shared by all batches becomes a dot without batch dimensions, whatever
+// the rank of the other side: no flattening. Common batches are batch dimensions.
 #include <algorithm>
 
 #include "import/onnx_emit.h"

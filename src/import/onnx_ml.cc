@@ -18,7 +18,7 @@ Instr* less_maximum(Op& op, Instr* x) {
   return op.b.binary(Opcode::subtract, x, broadcast_back(op, largest, x->shape().extents(), {1}));
 }
 
-// Zeros stay zeros: they are classes that nothing spoke for.
+// Zeros stay zero: they are classes without any vote.
 Instr* softmax_zero(Op& op, Instr* x) {
   constexpr double kZero = 1e-7;
   Instr* something = compare(op, Direction::gt, op.b.unary(Opcode::abs, x), kZero);
@@ -31,7 +31,7 @@ Instr* softmax_zero(Op& op, Instr* x) {
   return op.b.binary(Opcode::divide, e, sum_of_rows(op, counted));
 }
 
-// sqrt(2) erfinv(2 x - 1), by the closed form that ONNX's reference has for erfinv.
+// sqrt(2) erfinv(2 x - 1), by the closed form of erfinv in ONNX's reference.
 Instr* probit(Op& op, Instr* x) {
   const auto number = [&](double value) { return op.b.full(x->shape(), value); };
   const auto times = [&](Instr* a, Instr* b) { return op.b.binary(Opcode::multiply, a, b); };
@@ -151,7 +151,7 @@ Instr* find_keys(Op& op, Instr* x, const Ints& keys) {
   const auto number = [&](int64_t value) {
     return splat(op, op.b.constant(reshaped(ints_literal({value}), {})), extents);
   };
-  // Keys that lie close together are a table of places; others are searched for by halves.
+  // Dense keys use a lookup table of positions; others binary search.
   const uint64_t span = static_cast<uint64_t>(key(count - 1)) - static_cast<uint64_t>(key(0));
   if (span < 4 * static_cast<uint64_t>(count) + 64) {
     const auto size = static_cast<int64_t>(span) + 1;
@@ -170,7 +170,7 @@ Instr* find_keys(Op& op, Instr* x, const Ints& keys) {
   Instr* table = op.b.constant(ints_literal(sorted));
   Instr* low = op.b.full(Shape::array(Type::s32, extents), 0);
   for (auto half = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count)) / 2); half > 0;
-       half /= 2) {  // the last key not beyond x, or the first one
+       half /= 2) {  // the last key <= x, or the first key
     Instr* next = binary(op, Opcode::add, low, static_cast<double>(half));
     Instr* inside = compare(op, Direction::lt, next, static_cast<double>(count));
     Instr* at = binary(op, Opcode::minimum, next, static_cast<double>(count - 1));

@@ -1,4 +1,4 @@
-// What the operators of ai.onnx.ml share: the transforms of scores, the labels of classes.
+// Shared by the operators of ai.onnx.ml: the transforms of scores, the labels of classes.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace heddle::import::ml {
 
 enum class Transform { none, softmax, logistic, softmax_zero, probit };
 Transform transform_attr(Op& op);
-// Of scores [rows, classes].
+// For scores [rows, classes].
 Instr* transformed(Op& op, Instr* scores, Transform transform);
 
 // classlabels_*: either numbers or strings.
@@ -23,22 +23,22 @@ struct Labels {
   }
 };
 Labels labels_attr(Op& op, const char* numbers, const char* strings);
-// The label at each position, which is in range.
+// The label at each position; positions must be in range.
 Output labels_at(Op& op, const Labels& labels, Instr* positions);
-// s32[rows]: the first class of the largest score.
+// s32[rows]: the first class with the largest score.
 Instr* argmax(Op& op, Instr* scores);
 
-// The place of a number among all of its type (f32, f64), as an integer of its width: -0 is 0,
-// neighbours differ by 1, NaN is the last of all.
+// Maps a number (f32, f64) to an integer of its width in the order of the type's values: -0 is 0,
+// neighbours differ by 1, NaN is last.
 int64_t order_key(double x, Type type);
 Instr* order_keys(Op& op, Instr* x);
-// s32: where each of x stands among `keys`, which are distinct; keys.size() where it does not.
+// s32: the index of each element of x in `keys`, which are distinct; keys.size() if absent.
 Instr* find_keys(Op& op, Instr* x, const Ints& keys);
 
-// An input of numbers as [rows, features] in `type`; a vector is one row.
+// A numeric input as [rows, features] in `type`; a vector is one row.
 Instr* table_input(Op& op, size_t input, Type type);
-// x [rows, K] times the transposed rows of weights [targets, K]; plus a number a column, if there
-// are any.
+// x [rows, K] times the transposed rows of weights [targets, K]; and the addition of one number per
+// column, if there are any.
 Instr* times_rows(Op& op, Instr* x, const std::vector<float>& weights, int64_t targets,
                   const char* what);
 Instr* add_row(Op& op, Instr* x, const std::vector<float>& values, const char* what);

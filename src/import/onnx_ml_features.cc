@@ -9,7 +9,7 @@
 namespace heddle::import {
 namespace {
 
-// One number, or one for each entry of the last dimension.
+// One number, or one per entry of the last dimension.
 Instr* per_feature(Op& op, Type type, const std::vector<double>& values, const Ints& extents,
                    const char* what) {
   const auto count = static_cast<int64_t>(values.size());
@@ -76,7 +76,7 @@ Outputs imputer(Op& op) {
   return {op.b.select(missing, values, x)};
 }
 
-// Inputs side by side, each cut or filled up with zeros to its width.
+// Inputs side by side, each cut or zero-padded to its width.
 Outputs feature_vectorizer(Op& op) {
   const Ints widths = op.ints_attr("inputdimensions");
   if (!widths.empty() && widths.size() != op.inputs())
@@ -93,7 +93,8 @@ Outputs feature_vectorizer(Op& op) {
   return {parts.size() == 1 ? parts[0] : op.b.concatenate(parts, 1)};
 }
 
-// A list of maps from labels to scores is the table of scores, its columns in the labels' order.
+// A list of maps from labels to scores is represented by the table of scores, with its columns in
+// the labels' order.
 Outputs zip_map(Op& op) {
   const ml::Labels labels = ml::labels_attr(op, "classlabels_int64s", "classlabels_strings");
   Instr* x = ml::table_input(op, 0, Type::f32);

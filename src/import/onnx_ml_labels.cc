@@ -25,7 +25,7 @@ Column float_column(const std::vector<float>& values) {
       false};
 }
 
-// The one that is given of <kind>_tensor, <kind>_strings, <kind>_int64s, <kind>_floats.
+// Whichever of <kind>_tensor, <kind>_strings, <kind>_int64s, <kind>_floats is given.
 Column column_attr(Op& op, const std::string& kind) {
   if (const proto::Tensor* tensor = op.tensor_attr(kind + "_tensor")) {
     Literal values = op.tensor_value(*tensor, kind + "_tensor");
@@ -43,7 +43,7 @@ int64_t key_at(const Literal& keys, int64_t i) {
                                        : keys.get_s64(i);
 }
 
-// Input 0 by the table: `otherwise` where no key is equal. Of equal keys the last one counts.
+// Maps input 0 by the table: `otherwise` if no key is equal. If keys are equal the last one counts.
 Outputs look_up(Op& op, const Column& keys, const Column& values, const Literal& otherwise) {
   Instr* x = op.in(0);
   if (op.is_text(0) != keys.text || x->shape().type() != keys.values.type())
@@ -56,7 +56,7 @@ Outputs look_up(Op& op, const Column& keys, const Column& values, const Literal&
             to_string(values.values.shape()));
   std::map<int64_t, int64_t> last;
   for (int64_t i = 0; i < keys.values.elems(); ++i) {
-    // Before opset 4 NaN is equal to nothing.
+    // Before opset 4 NaN does not equal any key.
     const bool real = tensor::is_float(keys.values.type());
     if (real && op.opset() < 4 && std::isnan(keys.values.get_f64(i))) continue;
     last[key_at(keys.values, i)] = i;
@@ -78,7 +78,7 @@ Literal text_default(Op& op, const char* name) {
   return op.text_literal({op.string_attr(name, "_Unused")}, {1});
 }
 
-// Before opset 2: one list of strings, mapped to or from their places.
+// Before opset 2: one list of strings, mapped to or from their indices.
 Outputs old_label_encoder(Op& op) {
   const std::vector<std::string> classes = op.strings_attr("classes_strings");
   const Column strings = text_column(op, classes);
@@ -114,7 +114,7 @@ Outputs category_mapper(Op& op) {
                        : look_up(op, numbers, strings, string);
 }
 
-// A new last dimension, 1 at the category's place.
+// A new last dimension, 1 at the category's index.
 Outputs one_hot_encoder(Op& op) {
   const bool text = op.is_text(0);
   const Literal categories = text ? text_column(op, op.strings_attr("cats_strings")).values
@@ -128,7 +128,7 @@ Outputs one_hot_encoder(Op& op) {
   Ints keys;
   for (int64_t i = 0; i < count; ++i) keys.push_back(categories.get_s64(i));
   Instr* place = ml::find_keys(op, op.in(0), keys);
-  // Without `zeros` what is no category is an error.
+  // Without `zeros` an unknown category is an error.
   if (op.int_attr("zeros", 1) == 0) op.demand(place, {{0, count - 1}});
   Ints extents = place->shape().extents();
   const Ints dims = range(0, static_cast<int64_t>(extents.size()));

@@ -1,4 +1,4 @@
-// Linear models of ai.onnx.ml: a product, and what is made of it.
+// Linear models of ai.onnx.ml: a product and its epilogue.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -44,7 +44,7 @@ Outputs linear_classifier(Op& op) {
     return {ml::labels_at(op, labels, ml::argmax(op, scores)),
             ml::transformed(op, scores, transform)};
   }
-  // One score for two classes: the second one's.
+  // A single score for two classes: it is the second one's.
   if (labels.count() != 2) op.fail("{} class labels for one score, wanted 2", labels.count());
   Output label = ml::labels_at(op, labels, positive(op, scores, 0));
   if (transform == Transform::probit)

@@ -1,4 +1,4 @@
-// ai.onnx.ml: what is refused. Values: tests/testdata/onnx_ml.
+// ai.onnx.ml: errors. Values are checked by tests/testdata/onnx_ml.
 #include "import/onnx_test_util.h"
 
 namespace heddle::import {
@@ -56,7 +56,7 @@ TEST(OnnxTrees, DamageIsAnError) {
   EXPECT_THAT(error([](Trees& t) { t.transform = "TANH"; }), HasSubstr("post_transform is 'TANH'"));
 }
 
-// Nodes that two others share: as a tree that would be 2^40 leaves.
+// Nodes shared by two parents: expanded to a tree there would be 2^40 leaves.
 TEST(OnnxTrees, SharedNodesStandOnce) {
   constexpr int64_t kDepth = 40;
   Trees t;

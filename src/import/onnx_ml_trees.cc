@@ -1,6 +1,6 @@
 // TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor of ai.onnx.ml: their attributes as a
-// Forest, and what is made of its sums. Where the specification leaves it open (two classes),
-// scores and labels are those of ONNX Runtime.
+// Forest, and outputs from its sums. Where the specification leaves it open (two classes), scores
+// and labels are those of ONNX Runtime.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -25,7 +25,7 @@ std::vector<double> numbers(Op& op, const proto::Tensor& tensor, std::string_vie
   return values;
 }
 
-// An attribute that is a list of floats, or (its name with _as_tensor) a tensor.
+// An attribute given as a list of floats, or (its name with _as_tensor) as a tensor.
 std::vector<double> numbers_attr(Op& op, const std::string& name) {
   const proto::Tensor* tensor = op.tensor_attr(name + "_as_tensor");
   const std::vector<float> plain = op.floats_attr(name);
@@ -49,7 +49,7 @@ TestMode mode_of(Op& op, const std::string& name) {
           quoted(name));
 }
 
-// Nodes and leaves of the operators that have them in one list.
+// Nodes and leaves of the operators that store both in one list.
 struct Parts {
   Forest forest;
   std::map<NodeId, Forest::Ref> refs;
@@ -120,7 +120,7 @@ void read_weights(Op& op, const std::string& kind, Parts& parts) {
     const auto found = parts.refs.find({trees[i], ids[i]});
     if (found == parts.refs.end())
       op.fail("a weight is for node {} of tree {}, which is not there", ids[i], trees[i]);
-    if (!found->second.leaf) continue;  // nothing ever ends there
+    if (!found->second.leaf) continue;  // not a leaf: the weight has no effect
     parts.forest.leaves[static_cast<size_t>(found->second.number)].emplace_back(targets[i],
                                                                                 weights[i]);
   }
@@ -135,7 +135,7 @@ Aggregate aggregate_attr(Op& op) {
   op.fail("aggregate_function is {}, wanted SUM, AVERAGE, MIN or MAX", quoted(name));
 }
 
-// The features, in f64 or else f32, and sums in the same type.
+// The features, in f64 if the input is, else f32; sums have the same type.
 Instr* features(Op& op) {
   return ml::table_input(op, 0, op.type(0) == Type::f64 ? Type::f64 : Type::f32);
 }
@@ -146,7 +146,7 @@ Instr* add_row(Op& op, Instr* x, const std::vector<double>& values) {
   return op.b.binary(Opcode::add, x, broadcast_along(op, row, x->shape().extents(), 1));
 }
 
-// Of one target only PROBIT changes anything.
+// For a single target only PROBIT changes the score.
 Instr* finish(Op& op, Instr* scores, Transform transform) {
   if (scores->shape().dim(1) == 1 && transform != Transform::probit) return scores;
   return ml::transformed(op, scores, transform);
@@ -178,13 +178,13 @@ Instr* two_columns(Op& op, Instr* score, double sum) {
 
 struct Classes {
   ml::Labels labels;
-  std::vector<bool> spoken_for;  // some leaf adds to it
+  std::vector<bool> spoken_for;  // by class: some leaf adds to it
   bool all_positive = true;
   std::vector<double> base;
 };
 
-// Where only one class of two has weights, its sum tells both apart: the second one's, whatever its
-// number is.
+// If only one of two classes has weights, its sum decides between both: it is taken as the second
+// one's, whatever the class's number.
 Outputs binary_scores(Op& op, const Classes& classes, Instr* sums, Transform transform) {
   const bool second = classes.spoken_for[1];
   const std::vector<double>& base = classes.base;
@@ -224,7 +224,7 @@ Outputs binary_scores(Op& op, const Classes& classes, Instr* sums, Transform tra
   return {ml::labels_at(op, classes.labels, positive), scores};
 }
 
-// The class of the largest sum, of those that leaves add to.
+// The class with the largest sum, among those that leaves add to.
 Outputs many_scores(Op& op, const Classes& classes, Instr* sums, Transform transform) {
   if (!classes.base.empty()) sums = add_row(op, sums, classes.base);
   Instr* candidates = sums;
@@ -272,7 +272,7 @@ Outputs classifier(Op& op) {
   return outputs;
 }
 
-// The operator that has nodes and leaves apart, and numbers instead of names.
+// The operator with separate nodes and leaves, and numbers instead of names.
 Outputs ensemble(Op& op) {
   op.ignore({"nodes_hitrates"});
   Forest forest;
@@ -313,7 +313,7 @@ Outputs ensemble(Op& op) {
                       {},
                       {yes_leaf[i] != 0, yes[i]},
                       {no_leaf[i] != 0, no[i]}};
-    if (node.mode == TestMode::member) {  // sets stand one behind the other, NaN between them
+    if (node.mode == TestMode::member) {  // sets are concatenated, separated by NaN
       while (member < members.size() && !std::isnan(members[member]))
         node.members.push_back(members[member++]);
       ++member;

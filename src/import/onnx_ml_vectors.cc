@@ -1,5 +1,5 @@
-// Support vector machines of ai.onnx.ml: products with the support vectors, and votes of the pairs
-// of classes.
+// Support vector machines of ai.onnx.ml: products with the support vectors, and votes of the class
+// pairs.
 #include <algorithm>
 #include <cmath>
 
@@ -88,7 +88,7 @@ struct Machine {
   int64_t pairs() const { return classes * (classes - 1) / 2; }
 };
 
-// A matrix [vectors, pairs]: what each vector counts for in each pair.
+// A matrix [vectors, pairs]: the weight of each vector in each pair.
 Instr* pair_weights(Op& op, const Machine& machine) {
   Literal weights(Shape::array(Type::f32, {machine.vectors, machine.pairs()}));
   const auto coefficient = [&](int64_t row, int64_t vector) {
@@ -110,7 +110,7 @@ Instr* pair_weights(Op& op, const Machine& machine) {
   return op.b.constant(std::move(weights));
 }
 
-// How many pairs each class wins: [rows, classes].
+// The number of pairs that each class wins: [rows, classes].
 Instr* votes(Op& op, const Machine& machine, Instr* scores) {
   Literal first(Shape::array(Type::f32, {machine.pairs(), machine.classes})), second = first;
   int64_t pair = 0;
@@ -126,10 +126,10 @@ Instr* votes(Op& op, const Machine& machine, Instr* scores) {
                      matrix_product(op, losses, op.b.constant(second)));
 }
 
-// Probabilities of classes from those of pairs: one round of the second method of Wu, Lin and Weng
-// (2004), as libsvm has it. `p`: [rows, classes]; `q`: [rows, classes, classes].
+// Class probabilities from pair probabilities: one round of the second method of Wu, Lin and Weng
+// (2004), as in libsvm. `p`: [rows, classes]; `q`: [rows, classes, classes].
 struct Round {
-  Instr *p = nullptr, *error = nullptr;  // error: of the p before, a number a row
+  Instr *p = nullptr, *error = nullptr;  // error: of the previous p, one number per row
 };
 
 Round couple(Op& op, Instr* p, Instr* q) {
@@ -164,7 +164,7 @@ Round couple(Op& op, Instr* p, Instr* q) {
   return round;
 }
 
-// Each row until its error is small, as libsvm does: results depend on where it stops.
+// Iterates each row until its error is small, as libsvm does: results depend on the stopping point.
 Instr* coupled(Op& op, Instr* r) {
   const Ints cube = r->shape().extents();
   const int64_t rows = cube[0], k = cube[1];
@@ -209,8 +209,8 @@ Instr* coupled(Op& op, Instr* r) {
   return op.b.get_tuple_element(op.b.while_loop(condition, body, init), 1);
 }
 
-// [rows, classes, classes] of p [rows, pairs]: the probability of i where it is i or j; on the
-// diagonal 0.
+// [rows, classes, classes] from p [rows, pairs]: the probability of i given that it is i or j; 0 on
+// the diagonal.
 Instr* pair_square(Op& op, const Machine& machine, Instr* p) {
   const int64_t k = machine.classes, rows = p->shape().dim(0);
   Literal first(Shape::array(Type::f32, {machine.pairs(), k * k})), second = first;
@@ -227,7 +227,7 @@ Instr* pair_square(Op& op, const Machine& machine, Instr* p) {
   return reshape(op, flat, {rows, k, k});
 }
 
-// 1 / (1 + exp(a s + b)), kept off 0 and 1.
+// 1 / (1 + exp(a s + b)), clamped away from 0 and 1.
 Instr* pair_probabilities(Op& op, Instr* scores, const std::vector<float>& a,
                           const std::vector<float>& b) {
   const Ints extents = scores->shape().extents();

@@ -1,6 +1,6 @@
-// The parts of importing one ONNX model, in the order in which they run: what the file declares
-// (ModelFacts), whether all of it is supported (preflight), the inputs' shapes (bind_inputs), the
-// graph (import_graph). Everything throws Failure.
+// The steps of importing an ONNX model, in execution order: the file's declarations (ModelFacts),
+// the check that all of it is supported (preflight), the inputs' shapes (bind_inputs), the graph
+// (import_graph). All throw Failure.
 #pragma once
 
 #include <map>
@@ -31,14 +31,13 @@ struct ModelFacts {
   const proto::Function* find_function(const proto::Node& node) const;
 };
 
-// Checks the opsets: there is one of ai.onnx, between the oldest and the newest supported.
+// Checks the opsets: ai.onnx must have one, in the supported range.
 ModelFacts read_facts(const proto::Model& model);
 
-// All that cannot be imported; `refused` is not looked at. Functions that call themselves are an
-// error.
+// All parts that cannot be imported; does not set `refused`. Recursive functions are an error.
 SupportReport support_of(const ModelFacts& facts);
-// One error that lists every operator that cannot be imported; they are put into `unsupported`, too
-// (it may be null). Functions that call themselves are an error too.
+// A single error that lists every operator that cannot be imported; also stores them in
+// `unsupported` (may be null). Recursive functions are an error too.
 void preflight(const ModelFacts& facts, std::vector<Unsupported>* unsupported = nullptr);
 
 struct Input {
@@ -49,8 +48,8 @@ struct Input {
   bool text = false;            // strings
 };
 
-// The graph's inputs that are no initialisers, every dimension a number. Adds to `result` what was
-// not bound, with notes.
+// The graph's inputs without initialisers, with static shapes. Adds unbound dimensions to `result`,
+// with notes.
 std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options, Imported& result);
 
 // Fills `result`.

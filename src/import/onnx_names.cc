@@ -1,4 +1,4 @@
-// The names of nodes on what is made of them.
+// Puts the names of nodes on the instructions made for them.
 #include <unordered_set>
 
 #include "import/onnx_importer.h"
@@ -22,7 +22,7 @@ bool runs_computations(const Instr* instr) {
 
 }  // namespace
 
-// The node's own name, else its first output's, else one of its operator and place.
+// The node's name, else its first output's, else one from its operator and number.
 std::string Importer::first_name_of(const Node& node) const {
   std::string_view name = node.name;
   for (std::string_view output : node.outputs)
@@ -33,11 +33,11 @@ std::string Importer::first_name_of(const Node& node) const {
 NodeNames Importer::name_of(const Node& node) const { return NodeNames(first_name_of(node)); }
 
 void Importer::name_structural(size_t first, const Node& node, Scope& scope, const Inputs& inputs) {
-  // What is known of its inputs is read here: a condition, a number of trips.
+  // Known inputs are used at import here: a condition, a trip count.
   NodeNames names = name_of(node);
   names.add(nodes_of(inputs));
   name_new(*into_, first, names);
-  // Also where nothing of its own is left, and its graph stands in its place.
+  // Also if no instruction of its own is left, because its subgraph was imported in place.
   for (std::string_view output : node.outputs)
     if (const auto found = scope.values.find(output); found != scope.values.end())
       add_nodes(*found->second, names);

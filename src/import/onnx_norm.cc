@@ -1,5 +1,5 @@
-// Normalisations and softmax, decomposed: maximum subtracted before exponentials, mean and variance
-// in two passes, half precision computed in f32.
+// Normalisations and softmax, decomposed: the maximum is subtracted before exponentials, mean and
+// variance take two passes, half precision is computed in f32.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace heddle::import {
 namespace {
 
-// Before opset 13 everything from the axis on is one dimension.
+// Before opset 13 all dimensions from the axis on count as one.
 Ints softmax_dims(Op& op) {
   const int64_t rank = op.rank(0);
   if (rank == 0) return {};
@@ -131,7 +131,7 @@ void check_image(Op& op, int64_t least_rank) {
   if (op.rank(0) < least_rank) op.fail("input is {}, wanted [N,C,...]", to_string(op.shape(0)));
 }
 
-// With the batch's own statistics, which move the running ones along.
+// Uses the batch's statistics, and updates the running ones with them.
 Outputs train_batch_normalization(Op& op, double epsilon, double momentum) {
   const Type type = op.type(0), compute = compute_type(type);
   const Ints extents = op.shape(0).extents();
@@ -158,7 +158,7 @@ Outputs batch_normalization(Op& op) {
   check_image(op, 2);
   const double epsilon = op.float_attr("epsilon", 1e-5), momentum = op.float_attr("momentum", 0.9);
   op.ignore({"consumed_inputs"});
-  if (op.opset() < 7) op.ignore({"is_test"});  // what is wanted tells: only training has more
+  if (op.opset() < 7) op.ignore({"is_test"});  // training has more outputs
   if (op.int_attr("spatial", 1) != 1) op.fail("spatial is 0; wanted statistics by channel");
   for (size_t i = 1; i <= 4; ++i) check_channels(op, i);
   if (op.int_attr("training_mode", 0) != 0) {
@@ -199,7 +199,7 @@ Outputs instance_normalization(Op& op) {
   return {op.b.convert(y, type)};
 }
 
-// Scale and bias by group in opset 18, by channel from 21 on.
+// Scale and bias are per group in opset 18, per channel from 21 on.
 Outputs group_normalization(Op& op) {
   check_image(op, 2);
   check_stash(op);
@@ -255,8 +255,7 @@ Outputs lp_normalization(Op& op) {
   return {op.b.binary(Opcode::divide, x, broadcast_back(op, size, op.shape(0).extents(), dims))};
 }
 
-// x^exponent of what is not below 0, by square roots where they do: a power of any kind takes many
-// times as long.
+// x^exponent for x >= 0, by square roots if possible: a general power takes many times as long.
 Instr* power_of(Op& op, Instr* x, double exponent) {
   if (exponent == 1) return x;
   if (exponent != 0.5 && exponent != 0.75) return binary(op, Opcode::power, x, exponent);
@@ -265,7 +264,7 @@ Instr* power_of(Op& op, Instr* x, double exponent) {
                          : op.b.binary(Opcode::multiply, root, op.b.unary(Opcode::sqrt, root));
 }
 
-// x / (bias + alpha / size * sum of squares over `size` channels around)^beta
+// x / (bias + alpha / size * sum of squares over the `size` nearest channels)^beta
 Outputs lrn(Op& op) {
   check_image(op, 2);
   const int64_t size = op.int_attr("size", 0);

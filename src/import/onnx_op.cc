@@ -35,7 +35,7 @@ bool is_uniform(const Literal& literal) {
 Instr* materialise(hlo::Builder& b, Value& value) {
   if (value.instr != nullptr) return value.instr;
   const Literal& literal = *value.literal;
-  // Weights stay as they are, even where they are all ones; masks do not.
+  // Uniform weights stay constants; uniform masks become broadcasts.
   const bool weights = value.is_initialiser && literal.type() != Type::pred;
   if (!weights && is_uniform(literal)) {
     Literal scalar(Shape::scalar(literal.type()));

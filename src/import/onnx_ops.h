@@ -1,4 +1,4 @@
-// The operator table: one row a handler, one function a family (onnx_<family>.cc).
+// The operator table: one row per handler, one function per family (onnx_<family>.cc).
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace heddle::import {
 
 using Handler = Outputs (*)(Op& op);
 
-// What an operator does with inputs that are strings (their ids, tensor/vocabulary.h).
+// Handling of string inputs (ids, tensor/vocabulary.h) by an operator.
 enum class Text {
   refused,
-  passes,  // moves or compares elements: what comes out of the ids' type is strings again
-  read,    // the handler asks, and says which outputs are strings (Output::text)
+  passes,  // moves or compares elements: outputs of the ids' type are strings again
+  read,    // handled by the operator's handler, which marks outputs that are strings (Output::text)
 };
 
 struct OpEntry {
-  std::string_view name;          // of another domain than ai.onnx: "domain.Name"
+  std::string_view name;          // for domains other than ai.onnx: "domain.Name"
   int least_inputs, most_inputs;  // most: -1 is any number
   Handler handler;
-  bool folds = true;  // of constants; false: passes know what it is by its operators
+  bool folds = true;  // over constants; false: passes recognise its operators
   Text text = Text::refused;
 };
 

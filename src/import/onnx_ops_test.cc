@@ -1,5 +1,5 @@
-// Operators: the form they take in HLO, differences between opsets, what is refused. Values are
-// checked where the importer itself computes them; models run in tests/onnx_models_test.cc.
+// Operators: their form in HLO, differences between opsets, errors. Values are checked if the
+// importer itself computes them; models run in tests/onnx_models_test.cc.
 #include "import/onnx_ops.h"
 
 #include "import/onnx_test_util.h"
@@ -87,7 +87,7 @@ TEST(OnnxSoftmax, SubtractsTheMaximum) {
   EXPECT_EQ(count(result, Opcode::reshape), 0);
   const Instr* exponential = find(result, Opcode::exponential);
   EXPECT_TRUE(exponential->operand(0)->is(Opcode::subtract));
-  // Before opset 13 everything from the axis on is reduced.
+  // Before opset 13 all dimensions from the axis on are reduced.
   const Imported old = one("Softmax", {{"2", "3", "4"}}, {attr("axis", int64_t{1})}, {}, 12);
   EXPECT_THAT(find(old, Opcode::reduce)->dimensions(), ElementsAre(1, 2));
 }
@@ -325,7 +325,7 @@ TEST(OnnxResize, InterpolatesByNeighbours) {
   EXPECT_EQ(count(twice, Opcode::gather), 4);
   EXPECT_EQ(count(twice, Opcode::dot), 0);
   EXPECT_EQ(count(resized({1, 1, 1, 2}, {cubic}), Opcode::gather), 4);
-  // What looks at ever more neighbours is a product.
+  // If the number of neighbours grows with the scale it is a product.
   const Imported less = resized({1, 1, 0.25, 1}, {linear, attr("antialias", int64_t{1})});
   EXPECT_EQ(count(less, Opcode::gather), 0);
   EXPECT_EQ(count(less, Opcode::dot), 1);

@@ -1,4 +1,4 @@
-// Operators along one dimension in its order: running sums, sorting.
+// Operators that depend on the order along one dimension: running sums, sorting.
 #include "import/onnx_emit.h"
 #include "import/onnx_ops.h"
 
@@ -15,7 +15,7 @@ hlo::Window running_window(int64_t rank, int64_t axis, int64_t size, bool revers
   return window;
 }
 
-// Moves the values one place along the axis, a neutral one coming in.
+// Shifts the values by one position along the axis, inserting a neutral one.
 Instr* shift(Op& op, Instr* x, int64_t axis, bool reverse, double neutral) {
   Ints low(static_cast<size_t>(x->shape().rank()), 0), high = low;
   const auto a = static_cast<size_t>(axis);
@@ -24,7 +24,7 @@ Instr* shift(Op& op, Instr* x, int64_t axis, bool reverse, double neutral) {
   return op.b.pad(x, op.b.scalar(x->shape().type(), neutral), low, high, {});
 }
 
-// x with the dimension filled up at its end.
+// x with the dimension padded at its end.
 Instr* fill_up(Op& op, Instr* x, int64_t axis, int64_t extent, double with) {
   Ints low(static_cast<size_t>(x->shape().rank()), 0), high = low;
   high[static_cast<size_t>(axis)] = extent - x->shape().dim(axis);
@@ -33,9 +33,9 @@ Instr* fill_up(Op& op, Instr* x, int64_t axis, int64_t extent, double with) {
 
 }  // namespace
 
-// Running results along an axis. A window over all of it would do the work of its square: long
-// axes are cut into blocks, which are run through, and the blocks' results are run through in turn.
-// (How many blocks there are depends on the extent.)
+// Running results along an axis. A window over all of it would take quadratic work, so long axes
+// are split into blocks: a running result in each block, and one over the blocks' results. (The
+// number of blocks depends on the extent.)
 Instr* running(Op& op, Opcode opcode, Instr* x, int64_t axis, bool reverse) {
   constexpr int64_t kBlock = 16;
   const double neutral = opcode == Opcode::add ? 0 : 1;
@@ -79,7 +79,7 @@ Outputs cumulative(Op& op) {
   return {exclusive ? shift(op, x, axis, reverse, opcode == Opcode::add ? 0 : 1) : x};
 }
 
-// {x, y, i, j} -> x before y. Positions play no part: the sort is stable.
+// {x, y, i, j} -> x before y. Positions are ignored: the sort is stable.
 hlo::Computation* order(Op& op, Type type, bool largest) {
   hlo::Computation* before = op.b.module()->add_computation("before");
   hlo::Builder b(before);

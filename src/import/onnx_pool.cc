@@ -34,8 +34,8 @@ bool reads_padding(const Ints& extents, const Spatial& s) {
   return false;
 }
 
-// Where the largest of each window lies: an index into the whole input, the first one of equals.
-// The window's elements are gone through one after the other.
+// The position of each window's maximum, as an index into the whole input; the first one of equals.
+// Goes through the window's elements one by one.
 Instr* max_positions(Op& op, const Spatial& s) {
   const Ints extents = op.shape(0).extents();
   const auto rank = static_cast<int64_t>(extents.size());
@@ -46,7 +46,7 @@ Instr* max_positions(Op& op, const Spatial& s) {
   Ints low(extents.size(), 0), high = low, steps(extents.size(), 1), strides(s.rank(), 1);
   for (size_t i = 0; i < s.rank(); ++i) {
     low[i + 2] = s.low[i];
-    high[i + 2] = s.high[i] + s.strides[i];  // ceil_mode: the last window may end behind
+    high[i + 2] = s.high[i] + s.strides[i];  // ceil_mode: the last window may extend past the end
     steps[i + 2] = s.strides[i];
     for (size_t k = 0; k < s.rank(); ++k) {
       if (column_major ? k < i : k > i) strides[i] *= extents[k + 2];
@@ -54,11 +54,11 @@ Instr* max_positions(Op& op, const Spatial& s) {
   }
   Instr* lowest = op.b.constant(hlo::neutral_value(Opcode::maximum, op.type(0)));
   Instr* x = op.b.pad(op.in(0), lowest, low, high, {});
-  // Padding never wins, also where all elements are as low.
+  // Padding never wins, even if all elements are as low.
   Instr* inside = nullptr;
   if (reads_padding(extents, s))
-    inside = op.b.pad(op.b.full(Shape::array(Type::pred, extents), 1),
-                      op.b.scalar(Type::pred, 0), low, high, {});
+    inside = op.b.pad(op.b.full(Shape::array(Type::pred, extents), 1), op.b.scalar(Type::pred, 0),
+                      low, high, {});
   Ints result{extents[0], extents[1]};
   result.insert(result.end(), s.output.begin(), s.output.end());
   Instr *best = nullptr, *where = nullptr, *best_inside = nullptr;
@@ -109,11 +109,11 @@ Outputs max_pool(Op& op) {
   Outputs outputs{op.b.reduce_window(Opcode::maximum, op.in(0), start, whole_window(s))};
   op.check_builder();
   if (op.wants(1)) outputs.emplace_back(max_positions(op, s));
-  op.ignore({"storage_order"});  // of the indices
+  op.ignore({"storage_order"});  // only affects the indices
   return outputs;
 }
 
-// Puts every value where its index says; zero elsewhere.
+// Scatters every value to its index; zero elsewhere.
 Outputs max_unpool(Op& op) {
   const Ints extents = op.shape(0).extents();
   if (extents.size() < 3 || op.shape(1).extents() != extents || op.type(1) != Type::s64)
@@ -143,7 +143,7 @@ Outputs max_unpool(Op& op) {
                        std::move(attrs), {replace});
   y = reshape(op, y, result);
   if (!op.has(2)) return {y};
-  // A larger output is filled with zeros at its ends.
+  // A larger output is zero-padded at its end.
   const Ints wanted = op.check_extents(op.known_ints(2, "output_shape"));
   Ints low(result.size(), 0), high = low;
   for (size_t i = 0; i < result.size(); ++i) {
@@ -155,7 +155,7 @@ Outputs max_unpool(Op& op) {
   return {op.b.pad(y, op.b.scalar(op.type(0), 0), low, high, {})};
 }
 
-// Columns [N, C taps, windows] added up into an image.
+// Sums columns [N, C taps, windows] into an image.
 Outputs col2im(Op& op) {
   const Ints image = op.known_ints(1, "image_shape"), kernel = op.known_ints(2, "block_shape");
   const size_t rank = image.size();
@@ -209,8 +209,8 @@ Outputs col2im(Op& op) {
   return {sum};
 }
 
-// How many elements of one dimension (pads too, if `padded`) each of its windows covers. Elements
-// that only ceil_mode added never count.
+// Number of elements of one dimension (including pads if `padded`) that each of its windows covers.
+// Elements added only by ceil_mode never count.
 Literal window_counts(Op& op, const Spatial& s, size_t i, int64_t extent, int64_t high,
                       bool padded) {
   Literal counts(Shape::array(op.type(0), {s.output[i]}));
@@ -289,7 +289,7 @@ Outputs lp_pool(Op& op) {
   return {power_sum_root(op, sum, p)};
 }
 
-// Over all spatial dimensions, which stay as ones.
+// Reduces all spatial dimensions to extent 1.
 template <typename Reduce>
 Outputs global(Op& op, Reduce reduce) {
   if (op.rank(0) < 2) op.fail("input is {}, wanted [N,C,...]", to_string(op.shape(0)));

@@ -1,4 +1,4 @@
-// What a model declares, and whether all of it can be imported.
+// A model's declarations, and whether all of it can be imported.
 #include <algorithm>
 #include <set>
 
@@ -31,7 +31,7 @@ std::string plain(std::string_view name) {
   return text.substr(1, text.size() - 2);
 }
 
-// For operators that will not come, what to do instead.
+// Workarounds for operators that will not be supported.
 std::string way_out(std::string_view name, bool of_onnx) {
   constexpr std::pair<std::string_view, const char*> kWays[] = {
       {"ImageDecoder", "decode the image before the model, and give it the pixels"},
@@ -49,7 +49,7 @@ std::string way_out(std::string_view name, bool of_onnx) {
                  : "export without it, or with it as a function of the model";
 }
 
-// Walks all nodes, those of branches and of called functions included.
+// Walks all nodes, including those of branches and called functions.
 class Preflight {
  public:
   explicit Preflight(const ModelFacts& facts) : facts_(facts) {}
@@ -221,7 +221,8 @@ SupportReport support_of(const ModelFacts& facts) { return Preflight(facts).run(
 
 void preflight(const ModelFacts& facts, std::vector<Unsupported>* unsupported) {
   const SupportReport report = support_of(facts);
-  // Later imports of the same model, which may be on other threads, do not get so far.
+  // Only set on failure: later imports of the same model, possibly on other threads, do not get
+  // here.
   const auto tell = [&] {
     if (unsupported != nullptr) *unsupported = report.faults;
   };
@@ -232,7 +233,7 @@ void preflight(const ModelFacts& facts, std::vector<Unsupported>* unsupported) {
       tell();
       fail_as(ErrorKind::unsupported, "{}", fault_text(fault));
     }
-    if (fault.kind != "operator" && fault.kind != "initialiser") continue;  // said later on
+    if (fault.kind != "operator" && fault.kind != "initialiser") continue;  // reported later
     text += (text.empty() ? "" : "; ") + fault_text(fault);
     total += fault.count;
   }

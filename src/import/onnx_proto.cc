@@ -229,7 +229,7 @@ void Decoder::metadata(pbf_reader& in, Model& to) {
   });
 }
 
-// What the model says of itself. False: another field.
+// The fields in which the model describes itself. False: another field.
 bool Decoder::origin_field(pbf_reader& in, Model& to) {
   switch (in.tag()) {
     case 1:
@@ -284,7 +284,7 @@ Model Decoder::model(std::string_view bytes) {
 
 namespace {
 
-constexpr int64_t kOneValue = 1;  // nodes in a file of a value: none
+constexpr int64_t kOneValue = 1;  // node limit for files of a single value, which have none
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // ONNX messages (onnx.proto, IR version 13) as plain structs. Strings and tensor data are views of
-// the file's bytes, which must outlive them. Only what the importer reads is kept.
+// the file's bytes, which must outlive them. Only parts that the importer reads are kept.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace heddle::import::proto {
 
 struct Graph;
 
-// A repeated number field: packed pieces as they stand in the file, or single values.
+// A repeated number field: packed pieces as stored in the file, or single values.
 struct Numbers {
   std::vector<std::string_view> packed;
-  std::vector<uint64_t> loose;  // bits of what was written unpacked
+  std::vector<uint64_t> loose;  // bits of values that were not packed
   bool empty() const { return packed.empty() && loose.empty(); }
 };
 
@@ -51,7 +51,7 @@ enum class AttrType : int64_t {
 
 struct Attribute {
   std::string_view name, ref_attr_name;
-  AttrType type = AttrType::undefined;  // as written, or told by the field that is set
+  AttrType type = AttrType::undefined;  // as written, or inferred from the field that is set
   float f = 0;
   int64_t i = 0;
   std::string_view s;
@@ -117,7 +117,7 @@ struct Model {
   std::vector<Function> functions;
 };
 
-// SequenceProto and OptionalProto, as far as tensors go.
+// SequenceProto and OptionalProto, limited to tensors.
 struct Sequence {
   std::vector<Tensor> tensors;
   bool others = false;  // holds sparse tensors, sequences or maps

@@ -74,7 +74,7 @@ TEST(OnnxProto, DamageIsNamed) {
   EXPECT_THAT(decode_error("\x3a\x7f"), HasSubstr("truncated"));
   EXPECT_THAT(decode_error("\x0b"), HasSubstr("unknown wire type"));
   EXPECT_THAT(decode_error("\x0a\x01\x41"), HasSubstr("field 1 has wire type 2"));
-  // A length of 2^32 + 1 must not pass for 1.
+  // A length of 2^32 + 1 must not be read as 1.
   EXPECT_THAT(decode_error(std::string("\x3a\x81\x80\x80\x80\x10\x08", 7)), HasSubstr("truncated"));
   EXPECT_THAT(decode_error(Message().text(7, "").text(7, "").bytes()), HasSubstr("two graphs"));
 }

@@ -1,5 +1,5 @@
 // Quantisation: to and from integers and small floats, and products of quantised values, exact in
-// s32. A scale is one number, one a slice of an axis, or one a block along it.
+// s32. A scale is one number, one per slice of an axis, or one per block along it.
 #include "import/onnx_quantize.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ Instr* spread(Op& op, Instr* x, const Ints& extents, int64_t axis, int64_t block
   return op.b.slice(x, Ints(extents.size(), 0), extents, {});
 }
 
-// Both are whole numbers, so the sum is exact where it matters, and converting it clamps.
+// Both are integers, so the sum is exact within the range; the conversion clamps.
 Instr* to_integer(Op& op, Instr* x, Instr* zero_point, Type to) {
   const Range range = integer_range(op, to);
   x = op.b.unary(Opcode::round_nearest_even, x);
@@ -101,7 +101,7 @@ Outputs quantize_linear(Op& op) {
   Instr* scale = spread(op, scale_input(op, 1, compute), extents, axis, block);
   Instr* x = op.b.binary(Opcode::divide, op.b.convert(op.in(0), compute), scale);
   Instr* zero = op.has(2) && !to_float ? spread(op, op.in(2), extents, axis, block) : nullptr;
-  if (to_float) return {to_small_float(op, x, to)};  // their zero point is 0
+  if (to_float) return {to_small_float(op, x, to)};  // small floats have zero point 0
   op.ignore({"saturate"});
   return {to_integer(op, x, zero, to)};
 }
@@ -123,7 +123,7 @@ Outputs dequantize_linear(Op& op) {
   return {op.b.convert(x, to)};
 }
 
-// Range [min(0, min x), max(0, max x)] to 0 ... 255.
+// Maps the range [min(0, min x), max(0, max x)] to 0 ... 255.
 Outputs dynamic_quantize_linear(Op& op) {
   op.check_float(0);
   const Ints extents = op.shape(0).extents();
@@ -170,7 +170,7 @@ Outputs matmul_integer(Op& op) {
       matrix_product(op, centred(op, 0, 2, row_dim(op, 0)), centred(op, 1, 3, column_dim(op, 1)))};
 }
 
-// A scale of a product: as many as rows (A) or columns (B, Y), or one.
+// A scale of a product: one per row (A) or column (B, Y), or a single one.
 Instr* product_scale(Op& op, size_t input, const Ints& extents, int64_t along) {
   Instr* scale = scale_input(op, input, Type::f32);
   if (scale->shape().rank() <= 1) return spread(op, scale, extents, along, 0);

@@ -1,6 +1,6 @@
-// Operators that draw at random: counter-based bits of a key, the node's seed, and of the program's
-// running number (rng-get-and-update-state), which goes on from run to run. A model opened anew
-// draws the same numbers again, with any number of threads; they are not those of other runtimes.
+// Random operators: counter-based bits from a key (the node's seed) and a counter of the program
+// (rng-get-and-update-state), which continues from run to run. A newly opened model draws the same
+// numbers again, with any number of threads; other runtimes draw different ones.
 #include <bit>
 #include <cmath>
 #include <numbers>
@@ -11,9 +11,9 @@
 namespace heddle::import {
 namespace {
 
-// The node's seed, spread over 64 bits; nodes without one share a key.
+// The node's seed, spread over 64 bits; nodes without a seed share a key.
 uint64_t key_attr(Op& op) {
-  uint64_t bits = 0xffffffff;  // no number's
+  uint64_t bits = 0xffffffff;  // not the bits of a number
   if (op.has_attr("seed"))
     bits = op.node().op_type == "Dropout"
                ? static_cast<uint64_t>(op.int_attr("seed", 0))
@@ -21,7 +21,7 @@ uint64_t key_attr(Op& op) {
   return (bits + 1) * 0x9e3779b97f4a7c15u;
 }
 
-// Numbers in [0, 1) with all the bits that the type has: f32 or f64.
+// Numbers in [0, 1) with the type's full precision: f32 or f64.
 Instr* unit(Op& op, const Ints& extents, Type type) {
   op.check_extents(extents);
   const bool wide = type == Type::f64;
@@ -56,7 +56,7 @@ Instr* normal(Op& op, const Ints& extents, Type type) {
 
 Type drawn_in(Type type) { return type == Type::f64 ? Type::f64 : Type::f32; }
 
-// The attribute dtype; without it, of *Like: the input's type, where that is a float.
+// The attribute dtype; without it, for *Like: the input's type if it is a float.
 Type type_attr(Op& op, bool like) {
   Type type = like && tensor::is_float(op.type(0)) ? op.type(0) : Type::f32;
   if (op.has_attr("dtype")) type = element_type(op.int_attr("dtype", 0), op.describe());
@@ -97,7 +97,8 @@ Outputs bernoulli(Op& op) {
       op.b.convert(op.b.compare(Direction::lt, unit(op, p->shape().extents(), compute), p), type)};
 }
 
-// Of logits [rows, classes]: the largest after each has got a Gumbel number of its own.
+// Samples from logits [rows, classes]: the largest after adding an independent Gumbel number to
+// each.
 Outputs multinomial(Op& op) {
   op.check_float(0);
   const int64_t samples = op.int_attr("sample_size", 1);
@@ -122,7 +123,7 @@ Outputs multinomial(Op& op) {
   return {op.b.convert(op.b.reduce(Opcode::minimum, chosen, {2}), type)};
 }
 
-// Whether elements are dropped: said by an input (opset 12), before opset 7 by an attribute.
+// Whether elements are dropped: given by an input (opset 12), before opset 7 by an attribute.
 bool drops(Op& op) {
   op.ignore({"is_test", "seed", "ratio"});
   if (op.opset() < 7) return op.int_attr("is_test", 0) == 0;
@@ -135,7 +136,7 @@ Outputs dropout(Op& op) {
   const Ints extents = op.shape(0).extents();
   const bool training = drops(op);
   double number = op.float_attr("ratio", 0.5);
-  // With a ratio of 0 nothing is drawn: that has to be known.
+  // With a ratio of 0 nothing is drawn, so the ratio must be known.
   if (training && op.has(1)) number = op.known_float(1, "ratio");
   if (!training || number == 0) {
     Outputs outputs = {op.value(0)};

@@ -12,7 +12,7 @@ struct Known {
   double alpha, beta;
 };
 
-// The functions that ONNX names, with their default parameters.
+// The functions named by ONNX, with their default parameters.
 const std::map<std::string, Known>& known_activations() {
   static const auto* const table =
       new std::map<std::string, Known>{{"relu", {0, 0}},         {"tanh", {0, 0}},
@@ -57,7 +57,7 @@ std::vector<Activation> read_activations(Op& op, const std::vector<std::string>&
   }
   if (names.size() != each * static_cast<size_t>(directions))
     op.fail("{} activations for {} directions, wanted {} each", names.size(), directions, each);
-  // Parameters stand in order, for the functions that have one.
+  // Parameters are listed in order, only for the functions that have one.
   size_t next_alpha = 0, next_beta = 0;
   std::vector<Activation> result;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -102,7 +102,7 @@ Instr* activate(Op& op, const Activation& a, Instr* x) {
 
 namespace {
 
-// Where a sequence has ended its states stay and its output is zero.
+// After a sequence has ended its states stay and its output is zero.
 struct Kept {
   std::vector<Instr*> states;
   Instr* output;
@@ -144,14 +144,14 @@ Walked write_out(Op& op, const Recurrence& r, int64_t times) {
   return walked;
 }
 
-// The state: trip number, states, then what does not change: projection, shared values, lengths;
+// The state: trip number, states, then loop-invariant values: projection, shared values, lengths;
 // then the outputs of all times.
 Walked as_while(Op& op, const Recurrence& r, int64_t times) {
   std::vector<Instr*> init{number_s32(op, 0)};
   init.insert(init.end(), r.states.begin(), r.states.end());
   const size_t fixed = init.size();
   init.push_back(r.projected);
-  // Constants are made anew inside: they are part of the loop then, not of its state.
+  // Constants are copied into the body: they are then not part of the state.
   for (Instr* shared : r.shared) {
     if (!shared->is(Opcode::constant)) init.push_back(shared);
   }

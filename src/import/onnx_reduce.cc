@@ -12,8 +12,8 @@ struct Reduction {
   bool keep = true;
 };
 
-// Axes: an attribute, or from `input_since` on an input. None given: all dimensions, unless
-// noop_with_empty_axes.
+// Axes: an attribute, or from opset `input_since` on an input. If none are given: all dimensions,
+// unless noop_with_empty_axes.
 Reduction read_reduction(Op& op, int64_t input_since) {
   Reduction result;
   result.keep = op.int_attr("keepdims", 1) != 0;
@@ -38,14 +38,15 @@ Instr* finish(Op& op, Instr* reduced, const Reduction& reduction) {
   return reshape(op, reduced, keeping(op.shape(0).extents(), reduction.dims));
 }
 
-// ReduceSum took its axes as an input from opset 13 on, the others from 18 on.
+// ReduceSum takes its axes as an input from opset 13 on, the others from 18 on.
 constexpr int64_t kSumSince = 13, kOthersSince = 18;
 
 Instr* reduce(Op& op, Opcode opcode, Instr* x, const Ints& dims) {
   return dims.empty() ? x : op.b.reduce(opcode, x, dims);
 }
 
-// Where the result is a function of a sum, integers are summed as f64: a sum that wraps has none.
+// If the result is a function of a sum, integers are summed as f64, because the function of a sum
+// that wraps is meaningless.
 Type function_type(Type type) { return tensor::is_float(type) ? compute_type(type) : Type::f64; }
 
 // before(x), reduced by addition, after(sum), all in `in`. Half precision is summed in f32.
@@ -60,7 +61,7 @@ Outputs sum_like(Op& op, int64_t since, Type in, Before before, After after) {
 
 Instr* same(Instr* x) { return x; }
 
-// Sums of integers are modulo 2^bits, whatever the order.
+// Sums of integers are modulo 2^bits, in any order.
 Outputs reduce_sum(Op& op) { return sum_like(op, kSumSince, compute_type(op.type(0)), same, same); }
 
 Outputs reduce_sum_square(Op& op) {
@@ -86,8 +87,8 @@ Outputs reduce_log_sum(Op& op) {
   return sum_like(op, kOthersSince, function_type(op.type(0)), same, log);
 }
 
-// The mean of integers is that of their exact sum (of 64 bits: modulo 2^64), towards zero; of
-// nothing it is 0, as the conversion of NaN is.
+// The mean of integers is that of their exact sum (for 64 bits: modulo 2^64), towards zero; of an
+// empty set it is 0, as the conversion of NaN is.
 Outputs reduce_mean(Op& op) {
   const Reduction reduction = read_reduction(op, kOthersSince);
   const Type type = op.type(0);
@@ -103,7 +104,7 @@ Outputs reduce_mean(Op& op) {
   return {op.b.convert(finish(op, x, reduction), type)};
 }
 
-// m + log sum e^(x - m), m the maximum (0 where that is infinite, so that nothing becomes NaN).
+// m + log sum e^(x - m), m the maximum (0 if it is infinite, to avoid NaN).
 Outputs reduce_log_sum_exp(Op& op) {
   const Reduction reduction = read_reduction(op, kOthersSince);
   const Type type = op.type(0);
@@ -126,9 +127,9 @@ Outputs plain(Op& op) {
   return {finish(op, reduce(op, used, op.in(0), reduction.dims), reduction)};
 }
 
-// {(value, position), (value, position)} -> the larger (smaller) value with its position; the
-// first (last) one of equals. A NaN wins against every number, as in numpy, and NaNs are equals: so
-// the order in which pairs meet does not matter.
+// {(value, position), (value, position)} -> the larger (smaller) value with its position; the first
+// (last) one of equals. A NaN wins against every number, as in numpy, and NaNs are equal: so the
+// order of combination does not matter.
 hlo::Computation* arg_computation(Op& op, Type type, bool largest, bool last) {
   hlo::Computation* pick = op.b.module()->add_computation(largest ? "arg_max" : "arg_min");
   hlo::Builder b(pick);
@@ -151,7 +152,7 @@ hlo::Computation* arg_computation(Op& op, Type type, bool largest, bool last) {
   return pick;
 }
 
-// Positions of the largest (smallest) along an axis, which is gone.
+// Positions of the maxima (minima) along an axis, which is removed.
 Instr* arg_positions(Op& op, Instr* x, int64_t axis, bool largest, bool last) {
   const Type type = x->shape().type();
   if (x->shape().dim(axis) == 0)
@@ -166,7 +167,7 @@ Instr* arg_positions(Op& op, Instr* x, int64_t axis, bool largest, bool last) {
   return op.b.get_tuple_element(both, 1);
 }
 
-// One where the largest is, zero elsewhere. Before opset 13 everything from the axis on is one.
+// One at the maximum, zero elsewhere. Before opset 13 all dimensions from the axis on count as one.
 Outputs hardmax(Op& op) {
   op.check_float(0);
   const Ints extents = op.shape(0).extents();

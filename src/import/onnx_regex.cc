@@ -18,7 +18,7 @@ bool is_word(uint32_t c) {
 
 }  // namespace
 
-// Recursive descent; a part of an expression is a piece of steps that falls through at its end.
+// Recursive descent; each part of an expression is a list of steps that falls through at its end.
 class RegexParser {
  public:
   explicit RegexParser(std::string_view pattern) : text_(tensor::code_points(pattern)) {}
@@ -36,7 +36,7 @@ class RegexParser {
  private:
   using Step = Regex::Step;
   using Kind = Regex::Kind;
-  using Steps = std::vector<Step>;  // targets are relative to a step's own place
+  using Steps = std::vector<Step>;  // targets are relative to the step's index
 
   std::nullopt_t refuse(std::string why) {
     if (error_.empty()) error_ = std::move(why);
@@ -103,7 +103,7 @@ class RegexParser {
       times = {0, 1};
     else if (text_[at_] == '{')
       times = braces();
-    if (times) take('?');  // which one of several matches it is does not matter
+    if (times) take('?');  // lazy matching: irrelevant for full matches
     return times;
   }
 
@@ -119,7 +119,7 @@ class RegexParser {
     const std::optional<int> least = number();
     std::optional<int> most = least;
     if (least && take(',')) most = number();
-    if (!least || !take('}')) {  // a brace that stands for itself
+    if (!least || !take('}')) {  // a literal brace
       at_ = begin;
       return std::nullopt;
     }
@@ -192,7 +192,7 @@ class RegexParser {
     }
   }
 
-  // \d, \w, \s and what is not of them: ranges of a class. Nothing: no class.
+  // \d, \w, \s and their complements: ranges of a class. Nothing: not a class.
   static std::optional<std::vector<Regex::Range>> class_of(uint32_t c) {
     std::vector<Regex::Range> ranges;
     switch (c | 0x20) {
@@ -305,7 +305,7 @@ class RegexParser {
 
 Result<Regex> Regex::compile(std::string_view pattern) { return RegexParser(pattern).run(); }
 
-// All ways at once: the set of steps that some way through the text so far leads to.
+// Simulates all paths at once: the set of steps reachable after the text so far.
 bool Regex::matches_all(std::string_view text) const {
   const std::vector<uint32_t> points = tensor::code_points(text);
   std::vector<size_t> now{0}, next;

@@ -1,5 +1,6 @@
 // Regular expressions of RegexFullMatch: RE2's syntax without named groups, flags, Unicode classes
-// and \C. The time is the product of the lengths of pattern and text; nothing recurses.
+// and \C. Matching time is proportional to the product of the lengths of pattern and text; matching
+// does not recurse.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace heddle::import {
 
 class Regex {
  public:
-  // Errors (user): not such an expression, or one too large.
+  // Errors (user): invalid or unsupported syntax, or too large.
   static Result<Regex> compile(std::string_view pattern);
   bool matches_all(std::string_view text) const;  // UTF-8
 

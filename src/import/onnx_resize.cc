@@ -1,6 +1,6 @@
-// Resize and Upsample, one dimension after the other. Nearest takes positions; linear and cubic
-// take the few neighbours of every position, with weights that are made here. Where shrinking looks
-// at more of them they are a product with a matrix of weights [out, in].
+// Resize and Upsample, one dimension after the other. Nearest gathers positions; linear and cubic
+// combine the few neighbours of every position, with weights computed here. If antialiased
+// downsizing needs more neighbours, they become a product with a matrix of weights [out, in].
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +21,7 @@ struct Axis {
   double scale = 1, roi_start = 0, roi_end = 1;
 };
 
-// Where output position x lies among the input positions.
+// The position of output x among the input positions.
 double source_position(const Settings& settings, const Axis& axis, double x) {
   const auto in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
   const std::string& mode = settings.coordinates;
@@ -61,7 +61,7 @@ bool shrinks(const Settings& settings, const Axis& axis) {
   return settings.antialias && axis.scale < 1;
 }
 
-// How far from its place an output position looks, in steps of the input.
+// The reach of an output position, in input steps.
 double reach_of(const Settings& settings, const Axis& axis) {
   const double reach = settings.mode == "linear" ? 1.0 : 2.0;
   return shrinks(settings, axis) ? reach / axis.scale : reach;
@@ -72,8 +72,8 @@ struct Tap {
   double weight = 0;
 };
 
-// What output position o is made of; the weights sum to 1. As many for every o, unless what is
-// seen grows with the scale.
+// The input taps of output position o; the weights sum to 1. The same number for every o, unless
+// the reach depends on the scale.
 std::vector<Tap> taps_of(const Settings& settings, const Axis& axis, int64_t o) {
   const bool shrink = shrinks(settings, axis);
   const double reach = reach_of(settings, axis), last = static_cast<double>(axis.in - 1);
@@ -114,7 +114,7 @@ Literal weights(Op& op, const Settings& settings, const Axis& axis, Type type) {
   return matrix;
 }
 
-// Every position n times in turn.
+// Repeats every position n times.
 Instr* repeat(Op& op, Instr* x, int64_t dim, int64_t times) {
   Ints extents = x->shape().extents(), apart = extents, dims = range(0, x->shape().rank());
   apart.insert(apart.begin() + dim + 1, times);
@@ -137,7 +137,7 @@ Instr* resize_nearest(Op& op, Instr* x, const Settings& settings, const Axis& ax
   return op.b.take(x, op.b.constant(positions), axis.dim);
 }
 
-// A product with a matrix of weights.
+// Resizes by a product with a matrix of weights.
 Instr* resize_by_matrix(Op& op, Instr* x, const Settings& settings, const Axis& axis) {
   hlo::DotAttrs attrs;
   attrs.lhs_contracting_dims = {axis.dim};
@@ -150,7 +150,7 @@ Instr* resize_by_matrix(Op& op, Instr* x, const Settings& settings, const Axis& 
   return axis.dim == rank - 1 ? x : op.b.transpose(x, permutation);
 }
 
-// A sum of a few neighbours, each with its weight.
+// Resizes by a weighted sum of a few neighbours.
 Instr* resize_by_taps(Op& op, Instr* x, const Settings& settings, const Axis& axis) {
   const size_t count = taps_of(settings, axis, 0).size();
   const Type type = x->shape().type();
@@ -182,7 +182,7 @@ Instr* resize_weighted(Op& op, Instr* x, const Settings& settings, const Axis& a
              : resize_by_matrix(op, x, settings, axis);
 }
 
-// tf_crop_and_resize: what lies outside the input is a constant.
+// tf_crop_and_resize: positions outside the input give a constant.
 Instr* extrapolate(Op& op, Instr* x, const Settings& settings, const Axis& axis) {
   Literal inside(Shape::array(Type::pred, {axis.out}));
   bool all = true;
@@ -307,7 +307,7 @@ Outputs resize(Op& op) {
   const Settings settings = read_settings(op);
   op.ignore({"keep_aspect_ratio_policy"});
   std::vector<Axis> axes = read_axes(op, settings);
-  // What shrinks first leaves less to do.
+  // Shrinking dimensions first leaves less to do.
   std::stable_sort(axes.begin(), axes.end(),
                    [](const Axis& a, const Axis& b) { return a.out * b.in < b.out * a.in; });
   const Type type = op.type(0);

@@ -1,5 +1,5 @@
-// Operators that read between the elements: GridSample, RoiAlign, DeformConv, AffineGrid. Positions
-// are computed, elements are gathered and weighted.
+// Operators that interpolate between elements: GridSample, RoiAlign, DeformConv, AffineGrid.
+// Positions are computed, elements are gathered and weighted.
 #include <algorithm>
 #include <cmath>
 
@@ -29,7 +29,7 @@ Instr* pick(Op& op, Instr* x, Instr* at) {
 
 enum class Padding { zeros, border, reflection };
 
-// Reads values [B,C,extents...] (as [B,C,S]) at positions with whole coordinates.
+// Reads values [B,C,extents...] (as [B,C,S]) at integer coordinates.
 struct Image {
   Instr* values = nullptr;  // [B,C,S]
   Ints extents;             // S is their product
@@ -52,7 +52,7 @@ Instr* reflect(Op& op, Instr* x, double low, double high) {
   return binary(op, Opcode::add, op.b.binary(Opcode::minimum, rest, back), low);
 }
 
-// The elements at whole coordinates at[d], float [B,P]; weighted by `weight` [B,P].
+// The elements at integer coordinates at[d], float [B,P]; weighted by `weight` [B,P].
 Instr* pixels(Op& op, const Image& image, std::vector<Instr*> at, Instr* weight) {
   Instr *linear = nullptr, *inside = nullptr;
   for (size_t d = 0; d < at.size(); ++d) {
@@ -75,7 +75,7 @@ Instr* pixels(Op& op, const Image& image, std::vector<Instr*> at, Instr* weight)
   const Ints extents = values->shape().extents();
   Instr* factor = op.b.broadcast(op.b.convert(weight, values->shape().type()), extents, {0, 2});
   values = times(op, values, factor);
-  // What is not there counts as zero even where the nearest element is no number.
+  // Elements outside count as zero even if the nearest element is NaN or infinite.
   if (inside == nullptr) return values;
   return select(op, op.b.broadcast(inside, extents, {0, 2}), values,
                 op.b.scalar(values->shape().type(), 0));
@@ -95,7 +95,7 @@ Instr* cubic_weight(Op& op, Instr* distance, bool near) {
   return near ? horner({a + 2, -(a + 3), 0, 1}) : horner({a, -5 * a, 8 * a, -4 * a});
 }
 
-// The weighted sum over the `taps` nearest whole coordinates of each dimension: 2 (linear) or 4
+// The weighted sum over the `taps` nearest integer coordinates of each dimension: 2 (linear) or 4
 // (cubic). at[d]: [B,P].
 Instr* interpolate(Op& op, const Image& image, const std::vector<Instr*>& at, int taps) {
   std::vector<std::vector<std::pair<Instr*, Instr*>>> choices;  // position and weight
@@ -153,7 +153,7 @@ GridSettings read_grid_settings(Op& op) {
   return s;
 }
 
-// From -1 ... 1 to positions; those outside go where the padding says.
+// Maps -1 ... 1 to positions; those outside are handled by the padding mode.
 Instr* denormalise(Op& op, Instr* x, const Image& image, size_t d, bool nearest) {
   const auto extent = static_cast<double>(image.extents[d]);
   x = binary(op, Opcode::add, x, 1);
@@ -193,7 +193,7 @@ Outputs grid_sample(Op& op) {
   Instr* grid = op.b.convert(op.in(1), compute_type(op.type(1)));
   grid = reshape(op, grid, {extents[0], points, dims});
   std::vector<Instr*> at;
-  for (int64_t d = 0; d < dims; ++d) {  // the grid has them from the last to the first
+  for (int64_t d = 0; d < dims; ++d) {  // the grid lists them from last to first
     Instr* x = op.b.slice(grid, {0, 0, dims - 1 - d}, {extents[0], points, dims - d}, {});
     x = reshape(op, x, {extents[0], points});
     at.push_back(denormalise(op, x, image, static_cast<size_t>(d), s.mode == "nearest"));
@@ -274,7 +274,7 @@ Instr* roi_positions(Op& op, const Roi& roi, int64_t count) {
   return add(op, at, op.b.broadcast(roi.start, extents, {0}));
 }
 
-// What both sides of a sample need: the two positions, the weight of the second, whether it counts.
+// For one side of a sample: the two positions, the weight of the second, whether it is inside.
 struct Tap {
   Instr *low, *high, *weight, *counts;
 };
@@ -295,7 +295,7 @@ int64_t roi_samples(Op& op, int64_t low, int64_t bins, double scale, bool half) 
   constexpr int64_t kMost = 1 << 12;
   if (ratio > kMost || ratio < 0) op.fail("sampling_ratio is {}", ratio);
   if (ratio > 0) return ratio;
-  // As many as a bin has elements: one number for all regions, so they must agree.
+  // The number of elements in a bin: one number for all regions, so they must agree.
   const Literal& rois = op.known_or_fail(1, "rois");
   int64_t common = 0;
   for (int64_t r = 0; r < op.shape(1).dim(0); ++r) {
@@ -353,7 +353,7 @@ Outputs roi_align(Op& op) {
   const Tap x = roi_tap(op, roi_positions(op, columns, count), columns.extent);
   const auto of_row = [&](Instr* v) { return op.b.broadcast(v, all, {0, 1, 3}); };
   const auto of_column = [&](Instr* v) { return op.b.broadcast(v, all, {0, 2, 4}); };
-  // [N,C,H,W] as rows of C: every sample takes whole rows.
+  // [N,C,H,W] as rows of C: every sample reads whole rows.
   Instr* image = op.b.transpose(op.b.convert(op.in(0), compute), {0, 2, 3, 1});
   image = reshape(op, image, {e[0] * e[2] * e[3], e[1]});
   Instr* first = binary(op, Opcode::multiply, op.b.convert(op.in(2), Type::s32), e[2] * e[3]);
@@ -374,7 +374,7 @@ Outputs roi_align(Op& op) {
                     corner(true, true)};
   const bool average = mode == "avg";
   Instr* result = parts[0];
-  for (int i = 1; i < 4; ++i)  // the largest is that of the weighted corners
+  for (int i = 1; i < 4; ++i)  // for max, the maximum is over the weighted corners
     result = op.b.binary(average ? Opcode::add : Opcode::maximum, result, parts[i]);
   result = average ? mean(op, result, {3, 4}) : op.b.reduce(Opcode::maximum, result, {3, 4});
   return {op.b.convert(op.b.transpose(result, {0, 3, 1, 2}), type)};
@@ -425,7 +425,7 @@ Deform read_deform(Op& op) {
   return d;
 }
 
-// Where each tap reads along one side without its offset: [taps, points].
+// The positions of each tap along one side, without its offset: [taps, points].
 Literal tap_positions(const Deform& d, size_t side, Type type) {
   Literal at(Shape::array(type, {d.taps, d.points}));
   for (int64_t k = 0; k < d.taps; ++k) {
@@ -439,7 +439,7 @@ Literal tap_positions(const Deform& d, size_t side, Type type) {
   return at;
 }
 
-// Columns are read at the moved positions; then it is a product with the weights.
+// Reads columns at the shifted positions; the rest is a product with the weights.
 Outputs deform_conv(Op& op) {
   op.check_float(0);
   const Deform d = read_deform(op);

@@ -1,4 +1,4 @@
-// Operators that give the same elements another shape or order, and questions about shapes.
+// Operators that give the same elements another shape or order, and operators on shapes.
 #include <algorithm>
 
 #include "import/onnx_emit.h"
@@ -7,7 +7,7 @@
 namespace heddle::import {
 namespace {
 
-// The same elements in another shape: a known value stays known, whatever its size.
+// Reshapes an input: a known value stays known, whatever its size.
 Outputs reshaped_output(Op& op, size_t i, const Ints& extents) {
   if (const Literal* literal = op.known(i); literal && product(extents) == literal->elems())
     return {reshaped(*literal, op.check_extents(extents))};
@@ -33,7 +33,7 @@ Outputs size(Op& op) {
   return {count};
 }
 
-// 0 copies the input's dimension (unless allowzero), one -1 is what is left over.
+// 0 copies the input's dimension (unless allowzero), one -1 is inferred from the rest.
 Ints reshape_extents(Op& op, Ints wanted, bool allow_zero) {
   const Ints from = op.shape(0).extents();
   const int64_t elems = op.shape(0).elems();

@@ -17,7 +17,7 @@ Instr* last_part(Op& op, Instr* x, int64_t from, int64_t to) {
   return op.b.slice(x, starts, limits, {});
 }
 
-// The last dimension cut, or filled with zeros, to `length`.
+// The last dimension cut, or zero-padded, to `length`.
 Instr* with_length(Op& op, Instr* x, int64_t length) {
   const int64_t now = x->shape().extents().back();
   if (now == length) return x;
@@ -39,7 +39,8 @@ Instr* fft(Op& op, Kind kind, Instr* x, int64_t length) {
   return op.b.make(Opcode::fft, {x}, attrs);
 }
 
-// x [..., n, 1 or 2] (real, or real and imaginary parts) along its last dimension but one.
+// Transforms x [..., n, 1 or 2] (real, or real and imaginary parts) along its last dimension but
+// one.
 Instr* transform(Op& op, Instr* x, const Transform& t) {
   const Ints extents = x->shape().extents();
   const bool real = extents.back() == 1;
@@ -99,7 +100,7 @@ Outputs dft(Op& op) {
   if (op.has(1)) t.length = op.known_int(1, "dft_length");
   check_length(op, t.length);
   const Type type = op.type(0);
-  Ints order = range(0, rank - 1);  // the axis to the place before the last
+  Ints order = range(0, rank - 1);  // moves the axis to the last place but one
   order.erase(order.begin() + axis);
   order.push_back(axis);
   order.push_back(rank - 1);
@@ -114,7 +115,7 @@ Outputs dft(Op& op) {
   return {op.b.convert(x, type)};
 }
 
-// signal [B, L] or [B, L, 1 or 2], frames of it times the window, each transformed.
+// signal [B, L] or [B, L, 1 or 2]: splits it into frames, applies the window, transforms each.
 Outputs stft(Op& op) {
   op.check_float(0);
   const Type type = op.type(0);
@@ -168,7 +169,7 @@ Outputs hann_window(Op& op) { return window(op, 0.5, 0.5, 0); }
 Outputs hamming_window(Op& op) { return window(op, 25.0 / 46, 1 - 25.0 / 46, 0); }
 Outputs blackman_window(Op& op) { return window(op, 0.42, 0.5, 0.08); }
 
-// Triangles that stand evenly on the mel scale, one a column.
+// Triangles evenly spaced on the mel scale, one per column.
 Outputs mel_weight_matrix(Op& op) {
   const int64_t bins = op.known_int(0, "num_mel_bins"), length = op.known_int(1, "dft_length"),
                 rate = op.known_int(2, "sample_rate");

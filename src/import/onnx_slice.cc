@@ -1,4 +1,4 @@
-// Operators that cut out, cut up or surround a value.
+// Operators that slice, split or pad a value.
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +9,7 @@ namespace heddle::import {
 namespace {
 
 struct Range {
-  int64_t start = 0, limit = 0, step = 1;  // numpy's, made absolute; limit -1: before the first
+  int64_t start = 0, limit = 0, step = 1;  // numpy's, normalised; limit -1: before the first
 };
 
 // numpy's rule for start:end:step over a dimension.
@@ -25,7 +25,7 @@ Range clamp_range(int64_t start, int64_t end, int64_t step, int64_t extent) {
           step};
 }
 
-// The dimensions that a Slice cuts, and how.
+// The dimensions that a Slice cuts, with their ranges.
 std::vector<std::pair<int64_t, Range>> slice_ranges(Op& op) {
   const bool inputs = op.opset() >= 10;
   const Ints starts = inputs ? op.known_ints(1, "starts") : op.ints_attr("starts");
@@ -53,7 +53,7 @@ std::vector<std::pair<int64_t, Range>> slice_ranges(Op& op) {
   return ranges;
 }
 
-// Inside a loop: cuts that move from trip to trip and keep their size. Null where they do not.
+// Inside a loop: slices whose start varies by trip but whose size does not. Null otherwise.
 Instr* moving_slice(Op& op) {
   if (op.opset() < 10 || (op.known(1) != nullptr && op.known(2) != nullptr)) return nullptr;
   const auto table = [&](size_t i) {
@@ -104,7 +104,7 @@ Outputs slice(Op& op) {
       starts[at] = r.start;
       limits[at] = std::max(r.start, r.limit);
       steps[at] = r.step;
-    } else {  // the same positions counted from the other end
+    } else {  // reversed: the same positions counted from the end
       reversed.push_back(axis);
       starts[at] = extents[at] - 1 - r.start;
       limits[at] = std::max(starts[at], extents[at] - 1 - r.limit);
@@ -165,7 +165,7 @@ Outputs split(Op& op) {
   return outputs;
 }
 
-// Positions of a padded dimension as positions of the unpadded one, mirrored at its ends.
+// Mirrors the dimension at its ends to pad it.
 Instr* pad_reflect(Op& op, Instr* x, int64_t dim, int64_t low, int64_t high) {
   const int64_t extent = x->shape().dim(dim);
   if (low == 0 && high == 0) return x;  // an empty dimension too
@@ -274,7 +274,7 @@ Outputs pad(Op& op) {
   return {x};
 }
 
-// Crops or fills with zeros around the middle.
+// Crops or zero-pads around the middle.
 Outputs center_crop_pad(Op& op) {
   const int64_t rank = op.rank(0);
   const Ints shape = op.known_ints(1, "shape");

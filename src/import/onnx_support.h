@@ -1,4 +1,4 @@
-// What of an ONNX model cannot be imported, told before any work: all of it, of all kinds.
+// Reports all unsupported parts of an ONNX model, of all kinds, before any work.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,29 @@
 
 namespace heddle::import {
 
-// One kind of fault, wherever the model has it.
+// One kind of fault, with all its places in the model.
 struct Unsupported {
   std::string kind;                 // "operator", "opset", "input", "initialiser", "element type"
   std::string what;                 // "Foo", "com.microsoft.Bar", "input 'x'"
-  std::string detail;               // why not; empty: it is not known here
-  int64_t opset = 0;                // of an operator; 0: its domain is not imported
+  std::string detail;               // reason; empty: it is unknown here
+  int64_t opset = 0;                // for an operator; 0: its domain is not imported
   int64_t count = 0;                // places
   std::vector<std::string> places;  // descriptions of the first ones
   std::string way_out;
 };
 
 struct SupportReport {
-  int64_t nodes = 0;      // those of branches and of called functions included, each once
-  int64_t operators = 0;  // different ones
+  int64_t nodes = 0;      // including branches and called functions, each once
+  int64_t operators = 0;  // distinct
   std::vector<Unsupported> faults;
-  // Where there are none: what the import itself says against the model; empty: nothing.
+  // If there are none: the import's own error, if any; else empty.
   std::string refused;
-  // Where shapes depend on values, which a run brings: the first value that is asked for.
+  // If shapes depend on run-time values: the first value needed.
   std::string late;
   bool supported() const { return faults.empty() && refused.empty(); }
 };
 
-// Errors (user): not an ONNX model, or a damaged one.
+// Errors (user): not an ONNX model, or damaged.
 Result<SupportReport> check_support(const std::string& path, const Options& options = {});
 
 }  // namespace heddle::import

@@ -22,7 +22,7 @@ struct DataType {
   std::optional<Type> type;
 };
 
-// TensorProto.DataType in its own order.
+// TensorProto.DataType in numerical order.
 constexpr DataType kDataTypes[] = {
     {"undefined", {}},
     {"float", Type::f32},
@@ -53,14 +53,14 @@ constexpr DataType kDataTypes[] = {
     {"int2", Type::s2},
 };
 
-// Bits of one element in a file: 4-bit and 2-bit types are packed, booleans take a byte.
+// Bits per element in a file: 4-bit and 2-bit types are packed, booleans take a byte.
 int64_t file_bits(Type type) {
   return type == Type::pred ? 8 : static_cast<int64_t>(tensor::type_bits(type));
 }
 
 int64_t file_bytes(Type type, int64_t elems) { return (elems * file_bits(type) + 7) / 8; }
 
-// Elements of less than a byte, lowest bits first, to a byte each.
+// Unpacks elements smaller than a byte, lowest bits first, to a byte each.
 Literal unpack(const Shape& shape, std::string_view packed) {
   Literal literal = value_or_throw(Literal::make(shape));
   const int64_t bits = file_bits(shape.type());
@@ -77,7 +77,7 @@ Literal unpack(const Shape& shape, std::string_view packed) {
   return literal;
 }
 
-// Keeps a part of a file mapped, and its pages in memory until nobody needs the part.
+// Keeps part of a file mapped; its pages may leave memory once the last owner is gone.
 std::shared_ptr<const void> part_of(const std::shared_ptr<const MappedFile>& file,
                                     std::string_view part) {
   return {part.data(), [file, part](const void*) { file->forget(part); }};
@@ -97,7 +97,7 @@ Literal from_raw(const Shape& shape, std::string_view raw, const std::shared_ptr
 }
 
 // Calls take(bits) for every number of a repeated field; `width`: bytes of a packed number, 0 for
-// varints. Stops after `most`, and returns how many there were (`most` + 1: more).
+// varints. Stops after `most`, and returns the number found (`most` + 1: more).
 template <typename Take>
 int64_t for_each_number(const Numbers& numbers, size_t width, int64_t most, Take take) {
   int64_t count = 0;
@@ -132,7 +132,7 @@ struct TypedField {
   const char* name = "";
 };
 
-// The field in which a type's values stand, by onnx.proto.
+// The field that holds a type's values, by onnx.proto.
 TypedField typed_field(const proto::Tensor& tensor, Type type) {
   switch (type) {
     case Type::f32:
@@ -158,7 +158,7 @@ Literal from_numbers(const Shape& shape, const TypedField& field, std::string_vi
   const int64_t numbers = tensor::is_complex(type) ? 2 * elems
                           : bits < 8               ? file_bytes(type, elems)
                                                    : elems;
-  std::string packed;  // elements of less than a byte, as in raw_data
+  std::string packed;  // elements smaller than a byte, as in raw_data
   Literal literal = value_or_throw(Literal::make(shape));
   auto* bytes = static_cast<char*>(literal.mutable_data());
   const auto width = static_cast<size_t>(tensor::is_complex(type) ? bits / 16 : bits / 8);
@@ -216,7 +216,7 @@ Shape tensor_shape(const proto::Tensor& tensor, TensorSource& source, std::strin
   const Type type = text ? tensor::kTextType : element_type(tensor.data_type, what);
   if (static_cast<int64_t>(tensor.dims.size()) > kMaxRank)
     fail("{}: rank {}, at most {} is supported", what, tensor.dims.size(), kMaxRank);
-  // What has elements has data, which bounds it; an empty one could claim anything.
+  // A shape with elements is bounded by its data; an empty one could claim anything.
   const std::optional<int64_t> elems = tensor::checked_product(tensor.dims);
   const int64_t most = elems == 0 ? source.max_elems : source.bytes_left;
   if (!elems || !sensible_extents(tensor.dims, most))
@@ -287,7 +287,7 @@ Literal to_literal(const proto::Tensor& tensor, TensorSource& source, std::strin
     return from_raw(shape, tensor.raw_data, source.owner, source.file);
   }
   const TypedField field = typed_field(tensor, shape.type());
-  // A shape may promise more than the file can hold: believe the file before allocating.
+  // A shape may claim more than the file can hold: check against the file before allocating.
   int64_t present = static_cast<int64_t>(field.numbers->loose.size());
   for (std::string_view piece : field.numbers->packed)
     present += static_cast<int64_t>(piece.size());

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace testing;  // NOLINT
 
-// A model that gives one constant back.
+// A model that returns one constant.
 Model constant_model(const Message& constant) {
   Model model;
   model.constants = {constant};
@@ -122,7 +122,7 @@ class External : public ::testing::Test {
 TEST_F(External, IsMappedNotCopied) {
   const Imported result = imported(import_with("./data.bin", "4096", "8"));
   EXPECT_THAT(folded(result), ElementsAre(0, 0));
-  // The page offset of the file shows through: the literal lies in the mapping.
+  // The address has the file's page offset: the literal is a view of the mapping.
   const auto address =
       reinterpret_cast<uintptr_t>(result.module->entry()->root()->operand(0)->literal().data());
   EXPECT_EQ(address % 4096, 0u);

@@ -1,5 +1,5 @@
-// Builds ONNX models in tests. Every part is bytes of a message, so that tests can also write what
-// no exporter would.
+// Builds ONNX models in tests. Every part is the bytes of a message, so that tests can also write
+// models that no exporter would.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -116,7 +116,7 @@ inline Message node(const std::string& op, const Strings& inputs, const Strings&
   return message.text(7, domain);
 }
 
-// ValueInfoProto; a dimension that is no number is a symbol, "" is unknown.
+// ValueInfoProto; a dimension that is not a number is a symbol, "" is unknown.
 inline Message value(const std::string& name, DataType type, const Strings& dims) {
   Message shape;
   for (const std::string& dim : dims) {
@@ -136,7 +136,7 @@ inline Message value(const std::string& name, DataType type, const Strings& dims
 struct Model {
   std::vector<Message> inputs, nodes, constants, functions;
   Strings outputs;
-  std::vector<Message> typed_outputs;  // behind them
+  std::vector<Message> typed_outputs;  // after them
   int64_t opset = 17;
   std::vector<std::pair<std::string, int64_t>> other_opsets;
 
@@ -163,7 +163,7 @@ struct Model {
   }
 };
 
-// One node over float inputs of these shapes ("2x3"), with constants as its further inputs.
+// One node over float inputs of these shapes ("2x3"), with constants as additional inputs.
 inline Model one_node(const std::string& op, const std::vector<Strings>& shapes,
                       const std::vector<Message>& attributes = {},
                       const std::vector<Ints>& constants = {}, int64_t opset = 17) {

@@ -1,4 +1,4 @@
-// Strings in a graph: which nodes take them.
+// Strings in a graph: which nodes accept them.
 #include <algorithm>
 
 #include "import/onnx_importer.h"

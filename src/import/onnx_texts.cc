@@ -1,5 +1,5 @@
-// Operators that make new strings, or numbers of strings: they run here, where the strings are
-// known (Options::values, hints).
+// Operators that make new strings, or numbers from strings: they are evaluated here, on known
+// strings (Options::values, hints).
 #include <algorithm>
 #include <charconv>
 #include <clocale>
@@ -18,13 +18,13 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-constexpr int64_t kMostBytes = int64_t{1} << 28;  // of all strings that one node makes
+constexpr int64_t kMostBytes = int64_t{1} << 28;  // limit on all strings that one node makes
 
 Outputs string_concat(Op& op) {
   const Texts a = op.known_texts(0, "X"), b = op.known_texts(1, "Y");
   const Ints of_a = op.shape(0).extents(), of_b = op.shape(1).extents();
   const Ints extents = op.check_extents(common_extents(op, of_a, of_b));
-  // Where an element of the result stands in an input, whose dimensions of 1 are repeated.
+  // The index in an input of an element of the result; input dimensions of 1 are broadcast.
   const auto place = [&](const Ints& of, int64_t i) {
     int64_t at = 0, stride = 1;
     for (size_t d = extents.size(); d-- > 0;) {
@@ -47,7 +47,8 @@ Outputs string_concat(Op& op) {
   return {Output::text(op.text_literal(result, extents))};
 }
 
-// At blanks, or at each delimiter; at most `most` cuts (-1: any number), the rest in one piece.
+// Splits at blanks, or at each delimiter; at most `most` times (-1: any number), the rest in one
+// piece.
 Texts pieces_of(const std::string& text, const std::string& delimiter, int64_t most) {
   Texts pieces;
   if (!delimiter.empty()) {
@@ -99,7 +100,7 @@ Outputs string_split(Op& op) {
   return {Output::text(op.text_literal(all, extents)), counts};
 }
 
-// Letters of any script, as far as one code point becomes one.
+// Letters of any script whose other case is a single code point.
 std::string change_case(const std::string& text, bool upper) {
   static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   std::vector<uint32_t> points = tensor::code_points(text);
@@ -160,7 +161,7 @@ std::string number_text(const Literal& x, int64_t i) {
   const double value = x.get_f64(i);
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-INF" : "INF";
-  // The fewest digits that tell it apart from its neighbours.
+  // The fewest digits that identify it.
   return x.type() == Type::f64 ? fmt::format("{}", value)
                                : fmt::format("{}", static_cast<float>(value));
 }

@@ -1,4 +1,4 @@
-// Casts to strings and from them, of values that are known at import.
+// Casts to and from strings, for values known at import.
 #pragma once
 
 #include "import/onnx_op.h"

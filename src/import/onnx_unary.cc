@@ -1,4 +1,4 @@
-// Operators of one value, element by element; casts.
+// Elementwise operators with one operand; casts.
 #include <cmath>
 
 #include "import/onnx_emit.h"
@@ -24,7 +24,7 @@ Outputs abs(Op& op) {
   return unary<Opcode::abs>(op);
 }
 
-// Of unsigned integers: 0 or 1.
+// For unsigned integers: 0 or 1.
 Outputs sign(Op& op) {
   if (!tensor::is_unsigned_integer(op.type(0))) return unary<Opcode::sign>(op);
   return {op.b.convert(compare(op, Direction::ne, op.in(0), 0), op.type(0))};
@@ -64,7 +64,7 @@ Outputs is_inf(Op& op) {
   return {compare(op, Direction::eq, x, positive ? INFINITY : -INFINITY)};
 }
 
-// Conversion to f8 saturates unless told not to: clamped in the source type first.
+// Conversion to f8 saturates unless disabled: clamps in the source type first.
 Instr* saturate(Op& op, Instr* x, Type to) {
   const tensor::FloatFormat& format = tensor::float_format(to);
   const tensor::FloatFormat& source = tensor::float_format(x->shape().type());
@@ -73,8 +73,8 @@ Instr* saturate(Op& op, Instr* x, Type to) {
   return binary(op, Opcode::minimum, x, format.max_finite);
 }
 
-// f8e8m0 holds powers of two only. Rounded up, down or to the nearest by the bits of f32; what is
-// not positive becomes the smallest one.
+// f8e8m0 holds only powers of two. Rounds up, down or to the nearest by the bits of f32; values
+// that are not positive become the smallest one.
 Instr* to_power_of_two(Op& op, Instr* x) {
   const std::string mode = op.string_attr("round_mode", "up");
   if (mode != "up" && mode != "down" && mode != "nearest")
@@ -87,7 +87,7 @@ Instr* to_power_of_two(Op& op, Instr* x) {
   if (mode == "up") bits = binary(op, Opcode::add, bits, kMantissa);
   bits = binary(op, Opcode::and_, bits, ~kMantissa);
   Instr* power = op.b.bitcast_convert(bits, Shape::array(Type::f32, extents));
-  // Subnormal numbers have no exponent to round by; infinities and NaN stay.
+  // Subnormal numbers are excluded, as their exponent field is 0; infinities and NaN stay.
   Instr* normal = op.b.binary(Opcode::and_, compare(op, Direction::ge, x, 0x1p-126),
                               op.b.unary(Opcode::is_finite, x));
   return op.b.convert(op.b.select(normal, power, x), Type::f8e8m0fnu);

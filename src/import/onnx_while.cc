@@ -1,6 +1,6 @@
-// A loop as a while. Its state: trip number, condition (where it is dynamic), carried values, what
-// the body captures, collected outputs (whose shapes are known last), and what is worst of the
-// positions that the body takes (onnx_index_checks.cc).
+// A loop as a while. Its state: trip number, condition (if dynamic), carried values, captures of
+// the body, collected outputs (whose shapes become known last), and the worst positions that the
+// body uses (onnx_index_checks.cc).
 #include <algorithm>
 
 #include "import/onnx_importer.h"
@@ -75,7 +75,7 @@ struct Importer::While {
   std::vector<Value*> call();
   std::vector<Value*> nothing_done();
 
-  // The trip's position, counted from the end where `reverse`.
+  // The trip's position, counted from the end if `reverse`.
   static Instr* position(hlo::Builder& b, Instr* trip, int64_t count, bool reverse) {
     if (!reverse) return trip;
     return b.binary(Opcode::subtract, b.constant(scalar_s64(count - 1)), trip);
@@ -95,7 +95,7 @@ void Importer::While::open() {
   region = importer.open_region(*form.body, scope, "body", state, also);
 }
 
-// What a trip sees of scanned input i.
+// The slice of scanned input i for a trip.
 Instr* Importer::While::slice(hlo::Builder& b, Instr* trip, size_t i) {
   const Value& scanned = *form.scanned[i];
   Instr* all = scanned.literal ? b.constant(*scanned.literal)
@@ -160,7 +160,7 @@ void Importer::While::check_results() {
   if (again != nullptr &&
       (!again->is_tensor() || again->shape().elems() != 1 || again->shape().type() != Type::pred))
     fail("{}: the body's condition is not a bool", describe(node));
-  // The parameter grows by the collected outputs.
+  // Add the collected outputs to the parameter.
   state.resize(static_cast<size_t>(captured_begin()));
   for (const Value* value : region->captured) state.push_back(value->shape());
   for (size_t i = 0; i < form.outputs.size(); ++i) {
@@ -254,7 +254,7 @@ std::vector<Value*> Importer::While::call() {
   return outputs;
 }
 
-// No trips: what is carried comes out as it went in, nothing is collected.
+// No trips: carried values are unchanged, nothing is collected.
 std::vector<Value*> Importer::While::nothing_done() {
   std::vector<Value*> outputs = form.carried;
   hlo::Builder b(importer.into_);

@@ -5,7 +5,7 @@
 namespace heddle::import {
 namespace {
 
-constexpr int64_t kLargest = int64_t{1} << 31;  // of a kernel, stride, dilation or pad
+constexpr int64_t kLargest = int64_t{1} << 31;  // limit for a kernel, stride, dilation or pad
 
 // Pads of auto_pad SAME_*: the output has ceil(extent / stride) elements.
 void pad_same(Spatial& s, size_t i, int64_t extent, bool upper) {
@@ -27,8 +27,8 @@ void read_pads(Op& op, Spatial& s) {
   s.high.assign(pads.begin() + static_cast<std::ptrdiff_t>(s.rank()), pads.end());
 }
 
-// floor or ceil((extent + pads - span) / stride) + 1; a last window that would begin in the high
-// padding is not counted.
+// floor or ceil((extent + pads - span) / stride) + 1; not counting a last window that would begin
+// in the high padding.
 void count_windows(Op& op, Spatial& s, size_t i, int64_t extent, bool ceil) {
   const int64_t span = (s.kernel[i] - 1) * s.dilations[i] + 1;
   const int64_t room = extent + s.low[i] + s.high[i] - span;

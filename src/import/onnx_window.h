@@ -1,4 +1,4 @@
-// The window attributes that convolutions and pools share: kernel_shape, strides, dilations, pads,
+// The window attributes common to convolutions and pools: kernel_shape, strides, dilations, pads,
 // auto_pad, ceil_mode.
 #pragma once
 
@@ -7,18 +7,18 @@
 namespace heddle::import {
 
 struct Spatial {
-  Ints kernel, strides, dilations, low, high;  // one a spatial dimension
+  Ints kernel, strides, dilations, low, high;  // one per spatial dimension
   Ints output;                                 // extents
   size_t rank() const { return kernel.size(); }
   hlo::Window window() const;  // over the spatial dimensions only
 };
 
-// `extents`: of the spatial dimensions of the input. `kernel`: of the weights, or empty: the
-// attribute kernel_shape is required. Reads and checks the attributes; windows that ceil_mode adds
-// are in `high`.
+// `extents`: the input's spatial dimensions. `kernel`: the weights' ones, or empty: then the
+// attribute kernel_shape is required. Reads and checks the attributes; `high` includes windows
+// added by ceil_mode.
 Spatial read_spatial(Op& op, const Ints& extents, Ints kernel);
 
-// Attributes as lists of positive numbers, one a spatial dimension.
+// Attributes as lists of positive numbers, one per spatial dimension.
 Ints positive_attr(Op& op, const char* name, size_t rank, const Ints& otherwise);
 
 }  // namespace heddle::import

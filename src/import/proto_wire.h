@@ -1,4 +1,4 @@
-// Strings and messages inside of a message of protocol buffers.
+// Strings and messages inside a protocol buffers message.
 #pragma once
 
 #include <protozero/exception.hpp>
@@ -10,8 +10,8 @@
 
 namespace heddle::import {
 
-// The bytes of a length-delimited field, which it must be. protozero keeps 32 bits of a length; a
-// longer one must not pass for a short one.
+// The bytes of a field, which must be length-delimited. protozero keeps 32 bits of a length; a
+// longer one must not be truncated silently.
 inline std::string_view delimited_bytes(protozero::pbf_reader& in) {
   const protozero::data_view rest = in.data();
   const char* at = rest.data();
@@ -22,7 +22,7 @@ inline std::string_view delimited_bytes(protozero::pbf_reader& in) {
   return {view.data(), view.size()};
 }
 
-// Calls read(); what protozero throws becomes a Failure. `what`: "an ONNX model".
+// Calls read(); protozero's exceptions become a Failure. `what`: "an ONNX model".
 template <typename Read>
 auto decoded(std::string_view bytes, const char* what, Read read) {
   if (bytes.size() > INT32_MAX)

@@ -1,4 +1,4 @@
-// A model's kind by its content.
+// Recognises a model's kind by its content.
 #include <array>
 #include <filesystem>
 
@@ -21,7 +21,7 @@ bool is_word(char c) {
          c == '.' || c == '-';
 }
 
-// Without white space and comments of either text format at its front.
+// The text without leading white space and comments of either format.
 std::string_view skip_comments(std::string_view text) {
   while (!text.empty()) {
     if (is_space(text[0])) {
@@ -63,9 +63,9 @@ Format sniff_text(std::string_view text) {
   return Format::unknown;
 }
 
-// ModelProto begins with ir_version (field 1, a number) in what every exporter writes; else with
-// one of its other fields. HLO protos are told by their computations; a damaged one still begins
-// with field 1 as a message or string.
+// ModelProto begins with ir_version (field 1, a number) in all known exports; else with one of its
+// other fields. HLO protos are recognised by their computations; a damaged one still begins with
+// field 1 as a message or string.
 Format sniff_proto(std::string_view bytes) {
   if (is_hlo_proto(bytes)) return Format::hlo_proto;
   const auto tag = static_cast<unsigned char>(bytes[0]);
@@ -85,7 +85,7 @@ Format sniff(std::string_view bytes) {
   if (bytes.starts_with(kBytecodeMagic)) return Format::stablehlo_bytecode;
   if (bytes.starts_with(kProgramMagic)) return Format::program;
   if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);  // UTF-8 mark
-  // Text has no control characters but white space; a message's first bytes soon have some.
+  // Text has no control characters except white space; a message soon has some.
   bool text = true;
   for (char c : bytes.substr(0, 64)) {
     const auto byte = static_cast<unsigned char>(c);

@@ -15,8 +15,8 @@
 namespace heddle::import {
 namespace {
 
-// The value that a parameter gets when a shape depends on it: given, or `assumed`. Scalars are
-// extents, as a rule: 1.
+// The value of a parameter on which a shape depends: given, or `assumed`. Scalars are usually
+// extents, so they become 1.
 Literal value_for(const Options& options, const MlirType& type, int64_t number, int64_t assumed,
                   Imported& told) {
   const std::string name = fmt::format("arg{}", number);
@@ -40,7 +40,7 @@ Literal value_for(const Options& options, const MlirType& type, int64_t number, 
 
 bool is_bytecode(std::string_view bytes) { return sniff(bytes) == Format::stablehlo_bytecode; }
 
-// Operations that have no handler, those of regions included.
+// Lists operations without a handler, including those in regions.
 void list_unsupported(const MlirRegion& region, std::vector<Unsupported>& to) {
   constexpr size_t kMostPlaces = 20;
   for (const MlirBlock& block : region.blocks)
@@ -57,15 +57,15 @@ void list_unsupported(const MlirRegion& region, std::vector<Unsupported>& to) {
     }
 }
 
-// A module without a producer: text.
+// The producer of bytecode; empty for text.
 std::string producer_of(std::string_view bytes) {
   return is_bytecode(bytes) ? parse_bytecode_head(bytes).producer : std::string();
 }
 
-// Parameters whose values shapes depend on become constants, one at a time.
+// Makes parameters that determine shapes constants, one at a time.
 Imported import_fixing(const MlirModule& module, const Options& options) {
   std::map<int64_t, Literal> fixed;
-  std::map<int64_t, std::string> reasons;  // of those that are not asked for
+  std::map<int64_t, std::string> reasons;  // of parameters that were not requested by the caller
   Imported told;
   const MlirOp& main = StablehloImporter(module, options, fixed).entry_function();
   const std::vector<MlirValue>& arguments = main.regions[0].blocks[0].arguments;
@@ -88,7 +88,7 @@ Imported import_fixing(const MlirModule& module, const Options& options) {
       }
       result.notes.insert(result.notes.begin(), told.notes.begin(), told.notes.end());
       return result;
-    } catch (Failure& failure) {  // it may come from what was assumed
+    } catch (Failure& failure) {  // the cause may be an assumed value
       for (const std::string& note : told.notes) failure.error.message += "; " + note;
       throw;
     } catch (const NeedsParameter& needed) {

@@ -23,7 +23,7 @@ void expect(ShloOp& op) {
   op.importer.assert_that(op, assertion, op.operand(0), want);
 }
 
-// The value itself; its name is remembered.
+// Returns the value, and records it under its name.
 void probe(ShloOp& op) {
   op.importer.probes()[op.text("probe_id")].push_back(op.operand(0));
   op.give(op.operand(0));
@@ -63,9 +63,8 @@ bool check_custom_call(ShloOp& op, std::string_view target) {
   } else {
     return false;
   }
-  // check.eq has the verdict as a result; nothing is computed from it.
-  for (size_t i = 0; i < op.result_types.size(); ++i)
-    op.give(op.b.full(op.result_shape(i), 1));
+  // check.eq returns the verdict; here a constant, as nothing is computed from it.
+  for (size_t i = 0; i < op.result_types.size(); ++i) op.give(op.b.full(op.result_shape(i), 1));
   return true;
 }
 

@@ -7,7 +7,7 @@
 
 namespace heddle::import {
 
-// Whether `target` is an assertion, which is then noted.
+// Whether `target` is an assertion; if so, records it.
 bool check_custom_call(ShloOp& op, std::string_view target);
 
 }  // namespace heddle::import

@@ -1,4 +1,4 @@
-// CHLO: operations that HLO has too, those that broadcast, and small compositions.
+// CHLO: operations that HLO has too, broadcasting ones, and small compositions.
 #include <limits>
 
 #include "hlo/shape_inference.h"
@@ -10,7 +10,7 @@ namespace {
 using hlo::Direction;
 using tensor::Type;
 
-// The operand of lower rank spread to the rank of the other by `broadcast_dimensions`.
+// Broadcasts the operand of lower rank to the rank of the other by `broadcast_dimensions`.
 void align(ShloOp& op) {
   const MlirAttr* dims = op.op.attr("broadcast_dimensions");
   if (dims == nullptr) return;

@@ -8,9 +8,9 @@ namespace {
 
 void call(ShloOp& op) { op.results = op.importer.call(op.text("callee"), op.operands, op.frame); }
 
-// Composites are what they decompose into. The error function and the largest elements are
-// operations that HLO has, as they are for XLA: one instruction each, which later passes know. Many
-// of the largest are sorted sooner.
+// Composites are inlined as their decomposition. The exceptions are the error function and top-k,
+// which HLO has (as XLA does): one instruction each, which later passes recognise. For many
+// elements sorting is faster.
 constexpr int64_t kMostLargest = 128;
 
 void composite(ShloOp& op) {
@@ -27,7 +27,7 @@ void composite(ShloOp& op) {
   op.results = op.importer.call(op.text("decomposition"), op.operands, op.frame);
 }
 
-// What the regions use from around them: names, and those values that must be passed in.
+// Outer values that the regions use: names, and the values that must be passed in.
 struct Captured {
   std::vector<MlirValue> names;
   Instrs values;
@@ -50,7 +50,7 @@ Captured captured_by(ShloOp& op) {
   return captured;
 }
 
-// Names that one region uses, of those of all.
+// The names that one region uses.
 std::vector<MlirValue> names_in(ShloOp& op, const MlirRegion& region) {
   return op.importer.captures_of(region);
 }
@@ -73,7 +73,7 @@ void while_loop(ShloOp& op) {
     op.give(op.b.get_tuple_element(result, static_cast<int64_t>(i)));
 }
 
-// Each branch is a function of one tuple: what all of them use.
+// Each branch is a function of one tuple: the values that any of them uses.
 void branches(ShloOp& op, Instr* selector) {
   const Captured captured = captured_by(op);
   std::vector<hlo::Computation*> called;
@@ -97,7 +97,7 @@ void case_of(ShloOp& op) {
   branches(op, op.operand(0));
 }
 
-// Done at once: its results are a tuple until async_done takes them apart.
+// Executed synchronously: its results are a tuple until async_done takes them apart.
 void async_start(ShloOp& op) {
   const MlirRegion& region = op.region(0);
   if (region.blocks.size() != 1 || region.blocks[0].arguments.size() != op.count())
@@ -120,13 +120,13 @@ void optimization_barrier(ShloOp& op) {
 
 void after_all(ShloOp& op) { op.give(op.b.make(Opcode::after_all, op.operands)); }
 
-// What each device does with its part; with one device the part is all.
+// The computation of each device on its part; with one device the part is the whole.
 void manual_computation(ShloOp& op) {
   const MlirRegion& region = op.region(0);
   if (region.blocks.size() != 1 || region.blocks[0].arguments.size() != op.count())
     fail("the region does not fit the operands");
   const MlirBlock& body = region.blocks[0];
-  Frame inner = op.frame;  // it may use values from around it
+  Frame inner = op.frame;  // it may use outer values
   for (size_t i = 0; i < op.count(); ++i) {
     const MlirType& type = op.importer.type_of(body.arguments[i]);
     if (!type.is_tensor() || type.dims != op.operand(i)->shape().extents())

@@ -35,7 +35,7 @@ hlo::ConvolutionDims dims_of(const MlirAttr& numbers) {
   return dims;
 }
 
-// `padding`: low and high of each spatial dimension in turn.
+// `padding`: low and high for each spatial dimension.
 void give_convolution(ShloOp& op, const Ints& padding) {
   Instr *x = op.operand(0), *kernel = op.operand(1);
   hlo::ConvolutionAttrs attrs;
@@ -64,7 +64,7 @@ void give_convolution(ShloOp& op, const Ints& padding) {
     dim.rhs_dilate = rhs[d];
     dim.reversal = reversal[d] != 0;
   }
-  // The extents are inferred, the element type is that of the result.
+  // The extents are inferred; the element type is the result's.
   const Shape* const shapes[] = {&x->shape(), &kernel->shape()};
   Shape shape = value_or_throw(hlo::infer_shape(Opcode::convolution, shapes, attrs, {}));
   shape.set_type(op.result_type(0).element);
@@ -76,7 +76,7 @@ void convolution(ShloOp& op) {
   give_convolution(op, op.ints("padding", Ints(rank < 2 ? 0 : 2 * (rank - 2), 0)));
 }
 
-// Its texts may have more strides and dilations than spatial dimensions (those of jax do).
+// jax writes texts with more strides and dilations than spatial dimensions.
 void dynamic_conv(ShloOp& op) {
   const Ints padding = op.known_ints(2);
   MlirOp cut = op.op;

@@ -8,7 +8,7 @@
 namespace heddle::import {
 namespace {
 
-// Annotations of sharding: with one partition they do nothing.
+// Annotations of sharding: no effect with one partition.
 constexpr std::array<std::string_view, 8> kIdentities = {"Sharding",
                                                          "SPMDFullToShardShape",
                                                          "SPMDShardToFullShape",
@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 8> kIdentities = {"Sharding",
                                                          "xla.sdy.LocalToGlobalShape",
                                                          "xla.sdy.PropagationBarrier"};
 
-// Custom calls of jax that are operations of stablehlo with operands for shapes.
+// Custom calls of jax that are stablehlo operations with shape operands.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kOperations = {
     {{"stablehlo.dynamic_reshape", "stablehlo.dynamic_reshape"},
      {"mhlo.topk", "chlo.top_k"},
@@ -33,7 +33,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kOperati
      {"mhlo.sinh", "chlo.sinh"},
      {"mhlo.tan", "chlo.tan"}}};
 
-// As HLO text writes it: api_version=API_VERSION_TYPED_FFI and the backend's configuration.
+// As in HLO text: api_version=API_VERSION_TYPED_FFI and the backend configuration.
 std::string value_text(const MlirAttr& value) {
   switch (value.kind) {
     case MlirAttr::Kind::string:
@@ -59,7 +59,7 @@ std::string backend_config(const MlirAttr& attr) {
   return "{" + text + "}";
 }
 
-// What jax checks of dimension variables: known here, as all shapes are.
+// jax's checks of dimension variables: evaluated here, as all shapes are known.
 void shape_assertion(ShloOp& op) {
   if (op.operand(0)->shape() != Shape::scalar(tensor::Type::pred))
     fail("operand 0 is {}, wanted a boolean", tensor::to_string(op.operand(0)->shape(), false));

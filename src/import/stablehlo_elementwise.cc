@@ -13,7 +13,7 @@ using tensor::Type;
 
 void complex(ShloOp& op) { op.give(op.b.make(Opcode::complex, {op.operand(0), op.operand(1)})); }
 
-// Of a real number: itself, and 0.
+// The parts of a real number are itself and 0.
 template <bool kReal>
 void part(ShloOp& op) {
   Instr* x = op.operand(0);
@@ -23,7 +23,7 @@ void part(ShloOp& op) {
     op.give(kReal ? x : op.b.full(x->shape(), 0));
 }
 
-// A scalar for all elements of `like`.
+// Broadcasts a scalar to the shape of `like`.
 Instr* spread(ShloOp& op, Instr* x, const Instr* like) {
   if (!x->shape().is_scalar() || like->shape().is_scalar()) return x;
   return op.b.broadcast(x, like->shape().extents(), {});
@@ -56,7 +56,7 @@ void compare(ShloOp& op) {
   op.give(op.b.make(Opcode::compare, {op.operand(0), op.operand(1)}, attrs));
 }
 
-// A complex number to a real one: its real part.
+// Converting a complex number to a real one takes its real part.
 void convert(ShloOp& op) {
   Instr* x = op.operand(0);
   const Type type = op.result_type(0).element;
@@ -84,7 +84,7 @@ Type unsigned_of(Type type) {
   }
 }
 
-// The last dimension of an i1 tensor are the bits of a number, lowest first.
+// The last dimension of an i1 tensor holds the bits of a number, lowest first.
 Instr* from_bits(ShloOp& op, Instr* x, const Shape& shape) {
   const Type word = unsigned_of(shape.type());
   const std::vector<int64_t> extents = x->shape().extents();

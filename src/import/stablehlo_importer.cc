@@ -1,4 +1,4 @@
-// The walk: functions, blocks, regions, and the module they become.
+// The walk over functions, blocks and regions, and the resulting module.
 #include "import/stablehlo_importer.h"
 
 #include <fmt/format.h>
@@ -11,11 +11,11 @@
 namespace heddle::import {
 namespace {
 
-constexpr int kDeepest = 200;           // functions and regions inside each other
-constexpr int64_t kFoldWork = 1 << 24;  // elements, all shape arithmetic together
+constexpr int kDeepest = 200;           // nested functions and regions
+constexpr int64_t kFoldWork = 1 << 24;  // elements, for all shape arithmetic together
 constexpr int64_t kMostParameters = 1 << 16;
 
-// Calls visit(".0.1", leaf) for every leaf of a shape; "" for one that is no tuple.
+// Calls visit(".0.1", leaf) for every leaf of a shape; "" if it is not a tuple.
 template <typename Visit>
 void for_each_leaf(const Shape& shape, const std::string& path, Visit visit) {
   if (!shape.is_tuple()) return visit(path, shape);
@@ -62,7 +62,7 @@ const MlirOp& StablehloImporter::function(std::string_view name) const {
   return *found->second;
 }
 
-// @main, or the first function that no other one calls.
+// @main, or the first function without callers.
 const MlirOp& StablehloImporter::entry_function() const {
   if (functions_.contains("main")) return function("main");
   std::unordered_set<std::string_view> called;
@@ -178,7 +178,7 @@ Imported StablehloImporter::run() {
   return std::move(result_);
 }
 
-// tf.aliasing_output = 0: a donated argument, whose memory the output may take.
+// tf.aliasing_output = 0: a donated argument, whose memory the output may reuse.
 void StablehloImporter::add_aliases(const MlirOp& main) {
   const MlirAttr* notes = main.attr("arg_attrs");
   if (notes == nullptr) return;
@@ -199,7 +199,7 @@ void StablehloImporter::add_aliases(const MlirOp& main) {
   }
 }
 
-// The root: the results, and behind them two values an assertion.
+// The root: the results, followed by two values per assertion.
 void StablehloImporter::finish(Instrs results) {
   for (const Instr* result : results)
     for_each_leaf(result->shape(), "", [&](const std::string&, const Shape&) {
@@ -245,7 +245,7 @@ Instr* StablehloImporter::value(MlirValue value, const Frame& frame) const {
 }
 
 namespace {
-// A Failure that knows its place already.
+// A Failure whose message already has a position.
 struct PlacedFailure : Failure {};
 }  // namespace
 
@@ -301,7 +301,7 @@ void StablehloImporter::translate(const MlirOp& op, Frame& frame) {
     if (made[i]->nodes().empty()) made[i]->add_nodes(names);
 }
 
-// What was made must be what the text says, as far as that is known.
+// Checks a result against its declared type, as far as that is known.
 void StablehloImporter::check_result(const ShloOp& op, size_t i) const {
   const MlirType& type = type_of(op.op.results[i]);
   const Shape& shape = op.results[i]->shape();

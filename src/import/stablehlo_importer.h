@@ -1,4 +1,4 @@
-// The walk over operations of a StableHLO module, and what a handler of one operation sees.
+// The walk over operations of a StableHLO module, and a handler's view of one operation.
 #pragma once
 
 #include <map>
@@ -25,20 +25,20 @@ using tensor::Shape;
 
 using Instrs = std::vector<Instr*>;
 
-// The values of one block being translated into one computation. An inlined function has a frame
-// of its own with the caller's builder; a region has one with a builder of its own.
+// The values of one block being translated into one computation. An inlined function has its own
+// frame with the caller's builder; a region has its own frame and builder.
 struct Frame {
   hlo::Builder* builder = nullptr;
   std::unordered_map<MlirValue, Instr*> values;
-  // Which process of a grid runs it; null: there is one.
+  // The process of a grid that runs it; null: there is only one.
   struct Process* process = nullptr;
 };
 
-// A shape depends on the value of this parameter of the entry.
+// Thrown if a shape depends on the value of this parameter of the entry.
 struct NeedsParameter {
   int64_t number;
   std::string why;
-  int64_t assumed = 1;  // its value where none is given
+  int64_t assumed = 1;  // its value if none is given
 };
 
 class StablehloImporter;
@@ -58,11 +58,11 @@ class ShloOp {
   Instr* operand(size_t i) const;
   size_t count() const { return operands.size(); }
   void give(Instr* result) { results.push_back(result); }
-  void give_tuple(Instr* tuple);  // its elements, each a result
+  void give_tuple(Instr* tuple);  // gives each of its elements as a result
   // The declared type of result `i`; its shape, which must be static.
   const MlirType& result_type(size_t i) const;
   Shape result_shape(size_t i) const;
-  // Attributes. Those without a default must be there.
+  // Attributes. Those without a default must be present.
   Ints ints(std::string_view name) const;
   Ints ints(std::string_view name, Ints missing) const;
   int64_t integer(std::string_view name) const;
@@ -73,8 +73,8 @@ class ShloOp {
   double number(std::string_view name, double missing) const;
   const MlirAttr& attr(std::string_view name) const;
   const MlirRegion& region(size_t i) const;
-  // The operand's integers, known at import. Else the parameter it depends on is asked for;
-  // `assumed`: its value where none is given.
+  // The operand's integers, known at import. Otherwise throws NeedsParameter for the parameter that
+  // it depends on; `assumed`: its value if none is given.
   Ints known_ints(size_t i, int64_t assumed = 1) const;
   std::optional<Literal> known(Instr* value) const;
   std::vector<std::string> precision() const;
@@ -86,7 +86,7 @@ struct ShloEntry {
   std::string_view name;
   ShloHandler handler;
   size_t least = 0, most = SIZE_MAX;  // operands
-  // Of quantised operands and results of one scale the stored integers are moved as they are.
+  // If quantised operands and results have one scale, the stored integers are moved unchanged.
   bool moves = false;
 };
 
@@ -104,26 +104,26 @@ class StablehloImporter {
     return source_.values[static_cast<size_t>(value)];
   }
 
-  // Operations of a block, but its terminator, whose operands it returns.
+  // Translates a block's operations except its terminator, whose operands it returns.
   Instrs block(const MlirBlock& block, Frame& frame);
   void operation(const MlirOp& op, Frame& frame);
   Instr* value(MlirValue value, const Frame& frame) const;
   // Inlines a function.
   Instrs call(std::string_view name, const Instrs& arguments, Frame& frame);
   const MlirOp& function(std::string_view name) const;
-  // A function of scalars (or of whole values, of `parameters`). Values from around it must be
+  // A region as a function of scalars (or of whole values, of `parameters`). Outer values must be
   // constants.
   hlo::Computation* scalar_region(const ShloOp& op, const MlirRegion& region,
                                   const std::vector<Shape>& parameters);
-  // A block of one tuple parameter: `arguments` of these shapes and behind them `captured`. The
-  // result is a tuple of the block's results and, if `pass_on`, of what was captured; or, if
-  // `plain_result`, its one result.
+  // A block as a computation with one tuple parameter: `arguments` of these shapes followed by
+  // `captured`. The result is a tuple of the block's results and, if `pass_on`, the captured
+  // values; or, if `plain_result`, its single result.
   hlo::Computation* tuple_region(const MlirBlock& block, const std::vector<Shape>& arguments,
                                  const Instrs& captured, const std::vector<MlirValue>& names,
                                  const Frame& around, bool pass_on, bool plain_result);
-  // Values that a region uses and does not define.
+  // Outer values that a region uses.
   std::vector<MlirValue> captures_of(const MlirRegion& region) const;
-  // Constants are made anew inside a region: they need not be passed in.
+  // Constants are copied into a region: they need not be passed in.
   static bool is_copied(const Instr* instr);
   static Instr* copy_constant(const Instr* instr, hlo::Builder& builder);
 
@@ -131,7 +131,7 @@ class StablehloImporter {
   void assert_that(ShloOp& op, Assertion assertion, Instr* got, Instr* want);
   std::map<std::string, Instrs>& probes() { return probes_; }
   void note(std::string text) { result_.notes.push_back(std::move(text)); }
-  int64_t parameter_of(const Instr* value) const;  // an entry's that it depends on; -1: none
+  int64_t parameter_of(const Instr* value) const;  // of the entry, that it depends on; -1: none
 
  private:
   Shape parameter_shape(const MlirType& type, int64_t number);
@@ -151,17 +151,17 @@ class StablehloImporter {
   std::unordered_map<std::string_view, const MlirOp*> functions_;
   std::unordered_map<const Instr*, int64_t> parameter_numbers_;
   std::vector<std::pair<Assertion, std::pair<Instr*, Instr*>>> asserted_;
-  std::map<std::string, Instrs> probes_;  // values by probe's name
+  std::map<std::string, Instrs> probes_;  // values by name of the probe
   std::unordered_map<std::string_view, std::string_view> locations_;
   int64_t translated_ = 0;
   int depth_ = 0;
 };
 
 bool is_terminator(const MlirOp& op);
-// Null: the operation is not known.
+// Null: unknown operation.
 const ShloEntry* find_shlo(std::string_view name);
 
-// Of quantised values (stablehlo_quantize.cc).
+// For quantised values (stablehlo_quantize.cc).
 bool has_quantized(const ShloOp& op);
 void translate_quantized(ShloOp& op, const ShloEntry& entry);
 

@@ -1,4 +1,4 @@
-// StableHLO: gather, scatter, dynamic slices, and the dimension numbers that they share.
+// StableHLO: gather, scatter, dynamic slices, and their common dimension numbers.
 #include <algorithm>
 
 #include "import/stablehlo_ops.h"
@@ -35,7 +35,7 @@ bool has(const Ints& list, int64_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// The sizes are an operand; where the result's type is known, they follow from it.
+// The sizes are an operand; if the result's type is known, they follow from it.
 Ints slice_sizes(const ShloOp& op, const hlo::GatherAttrs& attrs) {
   const MlirType& result = op.result_type(0);
   if (!result.is_static()) return op.known_ints(2);
@@ -76,7 +76,7 @@ void scatter(ShloOp& op) {
   attrs.unique_indices = op.flag("unique_indices");
   const size_t inputs = op.count() / 2;
   std::vector<Shape> scalars;
-  // The updates may be done in a wider type: that of the result.
+  // The combination may use a wider type: the result's.
   for (size_t i = 0; i < 2 * inputs; ++i)
     scalars.push_back(Shape::scalar(op.result_types.at(i % inputs)->element));
   for (size_t i = 0; i < inputs; ++i)
@@ -101,7 +101,7 @@ void dynamic_update_slice(ShloOp& op) {
   op.give(op.b.dynamic_update_slice(op.operand(0), op.operand(1), starts));
 }
 
-// Rows of operand 0 along `dim`, one an index; `batch_dims` first dimensions are in step.
+// Rows of operand 0 along `dim`, one per index; the first `batch_dims` dimensions are batches.
 void torch_index_select(ShloOp& op) {
   Instr *x = op.operand(0), *index = op.operand(1);
   const int64_t dim = op.integer("dim"), batch = op.integer("batch_dims", 0);

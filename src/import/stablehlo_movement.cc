@@ -9,8 +9,7 @@ namespace {
 
 using tensor::Type;
 
-// Extents of the result: its type's, or else those of an operand. They are checked before anything
-// is made of them.
+// Extents of the result: its type's, or else those of an operand. Checked before they are used.
 std::vector<int64_t> known_extents(const ShloOp& op, size_t operand) {
   const MlirType& type = op.result_type(0);
   const Ints dims = type.is_static() ? type.dims : op.known_ints(operand);
@@ -20,7 +19,7 @@ std::vector<int64_t> known_extents(const ShloOp& op, size_t operand) {
   return dims;
 }
 
-// Dimensions of extent 1 are repeated, too: they are taken away first.
+// Dimensions of extent 1 may be stretched, too: they are removed first.
 Instr* spread(ShloOp& op, const std::vector<int64_t>& extents) {
   Instr* x = op.operand(0);
   const Ints dims = op.ints("broadcast_dimensions", {});
@@ -46,7 +45,7 @@ void constant(ShloOp& op) {
   const auto count = tensor::checked_product(value.type.dims);
   if (!count || *count > op.importer.options().max_value_elems)
     fail("a constant of {} is too large", to_string(value.type));
-  // Equal elements are one, repeated.
+  // A splat becomes a broadcast.
   if (value.literal->elems() == 1 && !value.type.dims.empty()) {
     Literal scalar(Shape::scalar(value.literal->type()));
     std::memcpy(scalar.mutable_data(), value.literal->data(), static_cast<size_t>(scalar.bytes()));
@@ -57,7 +56,7 @@ void constant(ShloOp& op) {
 
 void broadcast_in_dim(ShloOp& op) { op.give(spread(op, op.result_shape(0).extents())); }
 
-// The new dimensions stand in front.
+// The new dimensions come first.
 void broadcast(ShloOp& op) {
   Instr* x = op.operand(0);
   std::vector<int64_t> extents = op.ints("broadcast_sizes");
@@ -100,7 +99,7 @@ void get_dimension_size(ShloOp& op) {
   op.give(op.b.scalar(Type::s32, static_cast<double>(shape.dim(dimension))));
 }
 
-// Only to the size that it has: shapes are static.
+// Only allows the existing size: shapes are static.
 void set_dimension_size(ShloOp& op) {
   const int64_t dimension = op.integer("dimension");
   const Shape& shape = op.operand(0)->shape();
@@ -133,7 +132,7 @@ void dynamic_pad(ShloOp& op) {
       op.b.pad(op.operand(0), op.operand(1), op.known_ints(2), op.known_ints(3), op.known_ints(4)));
 }
 
-// A start that nothing says is the first element: extents that nothing says are 1.
+// An unknown start becomes 0: unknown extents become 1.
 void real_dynamic_slice(ShloOp& op) {
   const Ints starts = op.known_ints(1, 0);
   op.give(op.b.slice(op.operand(0), starts, op.known_ints(2), op.known_ints(3)));

@@ -1,4 +1,4 @@
-// What a handler sees of one operation.
+// A handler's view of one operation.
 #include <algorithm>
 #include <cctype>
 
@@ -140,7 +140,7 @@ Ints ShloOp::known_ints(size_t i, int64_t assumed) const {
   return values;
 }
 
-// [#stablehlo<precision HIGH>, ...] as HLO writes it; empty: all are the default.
+// [#stablehlo<precision HIGH>, ...] as in HLO; empty: all are the default.
 std::vector<std::string> ShloOp::precision() const {
   std::vector<std::string> words;
   const MlirAttr* found = op.attr("precision_config");

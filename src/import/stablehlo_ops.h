@@ -1,4 +1,4 @@
-// The operator table: one row an operation, one function a family (stablehlo_<family>.cc).
+// The operator table: one row per operation, one function per family (stablehlo_<family>.cc).
 #pragma once
 
 #include <span>
@@ -21,13 +21,13 @@ std::span<const ShloEntry> shlo_special_ops();
 std::span<const ShloEntry> shlo_parallel_ops();
 std::span<const ShloEntry> shlo_quantize_ops();
 
-// A tensor type as a static shape; tuples and tokens, too. Throws Failure where it is dynamic.
+// A tensor type as a static shape; also tuples and tokens. Throws Failure if it is dynamic.
 Shape shlo_shape(const MlirType& type);
 
 // A field of dimension numbers, such as #stablehlo.gather<...>; missing: empty.
 Ints integer_field(const MlirAttr& numbers, std::string_view name);
 
-// Operations that HLO has by the same name.
+// Operations with the same name in HLO.
 template <Opcode kOpcode>
 void unary(ShloOp& op) {
   op.give(op.b.unary(kOpcode, op.operand(0)));

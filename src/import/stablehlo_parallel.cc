@@ -1,6 +1,6 @@
 // StableHLO: several processes in one module (interpreter.run_parallel). Each process runs until it
 // meets the others of its group in a collective operation, which moves values between them. A
-// program for one process may have collectives of groups of one.
+// program for one process may have collectives with groups of one.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -24,7 +24,7 @@ using Members = std::vector<Process*>;
 
 enum class Grouping { replicas, partitions, both, devices };
 
-// The members of a process's group in a collective, in order; empty: it is in none.
+// The members of a process's group in a collective, in order; empty: it has none.
 Members group_of(ShloOp& op, const Process& process, const std::vector<Process*>& all,
                  bool partitions_by_channel) {
   int64_t partitions = 1;
@@ -86,7 +86,7 @@ Instrs operands_of(const ShloOp& op, const Members& members, size_t i) {
 
 Instr* zeros(ShloOp& op, size_t i) { return op.b.full(op.operand(i)->shape(), 0); }
 
-// Applies the region to the values, element by element.
+// Applies the region to the values elementwise.
 Instr* combine(ShloOp& op, const Instrs& values) {
   const Shape scalar = Shape::scalar(values[0]->shape().type());
   hlo::Computation* body = op.importer.scalar_region(op, op.region(0), {scalar, scalar});
@@ -114,7 +114,7 @@ Instr* join(ShloOp& op, const Instrs& parts, int64_t dimension) {
   return parts.size() == 1 ? parts[0] : op.b.concatenate(parts, dimension);
 }
 
-// What one member gets, for each operand. `self`: its place in the group.
+// Computes one member's result for each operand. `self`: its index in the group.
 using Collective = void (*)(ShloOp& op, const Members& members, int64_t self);
 
 void all_gather(ShloOp& op, const Members& members, int64_t) {
@@ -156,7 +156,7 @@ void all_to_all(ShloOp& op, const Members& members, int64_t self) {
   }
 }
 
-// One of the values, by a number that is known in the run.
+// Selects one of the values by a run-time number.
 Instr* choose(ShloOp& op, const Instrs& values, Instr* number) {
   const Shape& shape = values[0]->shape();
   std::vector<int64_t> extents = shape.extents();
@@ -168,8 +168,8 @@ Instr* choose(ShloOp& op, const Instrs& values, Instr* number) {
   return op.b.reshape(op.b.dynamic_slice(join(op, rows, 0), starts, extents), shape.extents());
 }
 
-// From the group's first member; with has_dynamic_root the last operand says from which, for each
-// of the others.
+// From the group's first member; with has_dynamic_root the last operand gives the sender of each of
+// the other operands.
 void collective_broadcast(ShloOp& op, const Members& members, int64_t) {
   const bool dynamic_root = op.flag("has_dynamic_root");
   const size_t data = op.count() - (dynamic_root ? 1 : 0);
@@ -208,7 +208,7 @@ const CollectiveEntry* find_collective(std::string_view name) {
   return nullptr;
 }
 
-// Its operand goes to the target of each pair; who is no target gets zeros.
+// Sends its operand to the target of each pair; processes that are not a target get zeros.
 void permute(ShloOp& op, const Process& process, const std::vector<Process*>& all) {
   const MlirAttr* channel = op.op.attr("channel_handle");
   const MlirAttr* handle = channel == nullptr ? nullptr : channel->field("handle");
@@ -228,7 +228,8 @@ void permute(ShloOp& op, const Process& process, const std::vector<Process*>& al
   }
 }
 
-// All members have come to the same collective: results for each, then all go on.
+// Once all members have reached the same collective, computes the results of each, and all
+// continue.
 class Grid {
  public:
   Grid(ShloOp& op, std::vector<Process*> all) : outer_(op), all_(std::move(all)) {}
@@ -251,7 +252,7 @@ class Grid {
  private:
   const MlirOp& next_of(const Process& process) const { return process.body->ops[process.next]; }
 
-  // Up to a collective or a value that was not sent yet. Whether it did anything.
+  // Runs up to a collective or a value that was not sent yet. Returns whether it made progress.
   bool advance(Process& process) {
     bool moved = false;
     while (!process.done) {
@@ -275,7 +276,7 @@ class Grid {
     return moved;
   }
 
-  // False: there is nothing to receive yet.
+  // False: nothing to receive yet.
   bool exchange(Process& process) {
     ShloOp op(&outer_.importer, next_of(process), &process.frame);
     const MlirAttr* channel = op.op.attr("channel_handle");
@@ -343,7 +344,7 @@ class Grid {
 };
 
 // programs = [[@replica0_partition0, @replica0_partition1], [...]]: operands and results are those
-// of all of them, one behind the other.
+// of all processes in order.
 void run_parallel(ShloOp& op) {
   std::deque<Process> processes;
   std::vector<Process*> all;
@@ -397,7 +398,7 @@ bool has_company(const MlirAttr& groups) {
   return false;
 }
 
-// Outside a grid there is one process: a group of it alone.
+// Outside a grid there is one process, which is a group by itself.
 void alone(ShloOp& op) {
   Process self;
   MlirBlock body;

@@ -5,7 +5,7 @@
 namespace heddle::import {
 namespace {
 
-// The extents are inferred; the element type of the result may be wider than that of the operands.
+// The extents are inferred; the result's element type may be wider than that of the operands.
 void give_product(ShloOp& op, Instr* a, Instr* c, hlo::DotAttrs attrs) {
   attrs.operand_precision = op.precision();
   const Shape* const shapes[] = {&a->shape(), &c->shape()};
@@ -24,7 +24,7 @@ void dot_general(ShloOp& op) {
   give_product(op, op.operand(0), op.operand(1), std::move(attrs));
 }
 
-// Of vectors and matrices.
+// For vectors and matrices.
 void dot(ShloOp& op) {
   hlo::DotAttrs attrs;
   attrs.lhs_contracting_dims = {op.operand(0)->shape().rank() - 1};
@@ -32,7 +32,7 @@ void dot(ShloOp& op) {
   give_product(op, op.operand(0), op.operand(1), std::move(attrs));
 }
 
-// "ab,bc->ac": letters of both sides are batch dimensions if the result has them, else contracted.
+// "ab,bc->ac": common letters are batch dimensions if the result has them, else contracted.
 void einsum(ShloOp& op) {
   const std::string config = op.text("einsum_config");
   const size_t comma = config.find(','), arrow = config.find("->");
@@ -70,7 +70,7 @@ void einsum(ShloOp& op) {
   op.results[0] = op.b.transpose(op.results[0], permutation);
 }
 
-// "ab->b": letters that the result lacks are summed up, the others change places.
+// "ab->b": letters missing in the result are summed, the others permuted.
 void unary_einsum(ShloOp& op) {
   const std::string config = op.text("einsum_config");
   const size_t arrow = config.find("->");

@@ -1,4 +1,4 @@
-// StableHLO: quantised values. They are held as their stored integers.
+// StableHLO: quantised values, represented by their stored integers.
 #include <deque>
 
 #include "import/stablehlo_ops.h"
@@ -8,7 +8,7 @@ namespace {
 
 using tensor::Type;
 
-// One number for all elements, or one for each position of the quantised axis of `like`.
+// One number for all elements, or one for each position along the quantised axis of `like`.
 Instr* along_axis(hlo::Builder& b, Type type, const std::vector<double>& values,
                   const Quantization& q, const Shape& like) {
   Literal literal(q.axis < 0 ? Shape::scalar(type)
@@ -58,7 +58,7 @@ bool same_scale(const Quantization& a, const Quantization& b) {
          a.maximum == b.maximum && a.blocks == b.blocks;
 }
 
-// Stored integers may be moved as they are.
+// Whether stored integers may be moved unchanged.
 bool may_move(const ShloOp& op) {
   if (op.op.name == "stablehlo.bitcast_convert" || op.op.name == "stablehlo.constant" ||
       op.op.name.starts_with("check."))
@@ -73,7 +73,7 @@ bool may_move(const ShloOp& op) {
   return true;
 }
 
-// The type of the real numbers that it stands for.
+// The type of the real numbers that the stored ones represent.
 const MlirType* expressed(const MlirType* type, std::deque<MlirType>& types) {
   if (!type->quantization) return type;
   MlirType& real = types.emplace_back(*type);

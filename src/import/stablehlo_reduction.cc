@@ -4,7 +4,7 @@
 namespace heddle::import {
 namespace {
 
-// The types that the region computes in: operands are converted to them.
+// The types in which the region computes: operands are converted to them.
 std::vector<Shape> region_scalars(ShloOp& op, size_t arrays) {
   const MlirRegion& region = op.region(0);
   if (region.blocks.empty() || region.blocks[0].arguments.size() != 2 * arrays)
@@ -54,7 +54,7 @@ Ints or_ones(const ShloOp& op, std::string_view name, size_t rank) {
   return values;
 }
 
-// `padding`: low and high of each dimension in turn.
+// `padding`: low and high for each dimension.
 hlo::Window window_of(const ShloOp& op, const Ints& padding) {
   const Ints sizes = op.ints("window_dimensions");
   const size_t rank = sizes.size();
@@ -85,7 +85,7 @@ void reduce_window(ShloOp& op) {
 }
 
 void select_and_scatter(ShloOp& op) {
-  // The scattering may be done in a wider type: that of the result.
+  // The scatter may use a wider type: the result's.
   const Shape scalar = Shape::scalar(op.result_type(0).element);
   for (Instr*& operand : op.operands) operand = op.b.convert(operand, scalar.type());
   hlo::Computation* select = op.importer.scalar_region(op, op.region(0), {scalar, scalar});
@@ -129,7 +129,7 @@ void map(ShloOp& op) {
   op.give(op.b.make(Opcode::map, op.operands, hlo::DimensionsAttrs{op.ints("dimensions")}, {body}));
 }
 
-// Arrays and behind them the carries' initial values; the region has slices and carries.
+// Operands: arrays, then the carries' initial values; the region has slices and carries.
 void scan(ShloOp& op) {
   const MlirRegion& region = op.region(0);
   if (region.blocks.empty()) fail("a region without a block");

@@ -1,5 +1,5 @@
-// CHLO: special functions. Computed in f64, whatever the type: the only place where the error of a
-// formula matters is then the last rounding (f64 itself: a few units).
+// CHLO: special functions, computed in f64 for all types: so the error of a formula is negligible
+// before the final rounding (except for f64 itself: a few units).
 #include <array>
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@ namespace {
 using hlo::Direction;
 using tensor::Type;
 
-// Arithmetic on whole arrays of f64.
+// Arithmetic on whole f64 arrays.
 struct Math {
   hlo::Builder& b;
   Shape shape;
@@ -28,7 +28,7 @@ struct Math {
   Instr* less(Instr* x, double y) const { return b.compare(Direction::lt, x, number(y)); }
 };
 
-// `function` of the operand as f64, rounded to the operand's type.
+// Applies `function` to the operand as f64, and rounds to the operand's type.
 template <typename Function>
 void in_f64(ShloOp& op, Function function) {
   Instr* x = op.operand(0);
@@ -42,10 +42,10 @@ void in_f64(ShloOp& op, Function function) {
 constexpr double kG = 7;
 constexpr double kFirst = 0.99999999999980993227684700473478;
 constexpr std::array<double, 8> kLanczos = {
-    676.520368121885098567009190444019,  -1259.13921672240287047156078755283,
-    771.3234287776530788486528258894,    -176.61502916214059906584551354,
-    12.507343278686904814458936853,      -0.13857109526572011689554707,
-    9.984369578019570859563e-6,          1.50563273514931155834e-7};
+    676.520368121885098567009190444019, -1259.13921672240287047156078755283,
+    771.3234287776530788486528258894,   -176.61502916214059906584551354,
+    12.507343278686904814458936853,     -0.13857109526572011689554707,
+    9.984369578019570859563e-6,         1.50563273514931155834e-7};
 
 // Below 1/2 the reflection formula is used: z is -x there, else x - 1.
 struct Reflected {
@@ -65,12 +65,12 @@ Instr* lgamma(const Math& m, Instr* x) {
   const Reflected r = reflect(m, x);
   Instr* sum = m.number(kFirst);
   for (size_t i = 0; i < kLanczos.size(); ++i)
-    sum = m.add(sum, m.div(m.number(kLanczos[i]),
-                           m.add(r.z, m.number(static_cast<double>(i) + 1))));
+    sum =
+        m.add(sum, m.div(m.number(kLanczos[i]), m.add(r.z, m.number(static_cast<double>(i) + 1))));
   Instr* power = m.mul(m.sub(m.add(r.z, m.number(0.5)), m.div(r.t, r.log_t)), r.log_t);
   const double half_log_two_pi = 0.5 * std::log(2 * std::numbers::pi);
   Instr* above = m.add(m.add(power, m.number(half_log_two_pi)), m.log(sum));
-  // log |pi / sin(pi x)|, of the distance to the nearest integer
+  // log |pi / sin(pi x)|, computed from the distance to the nearest integer
   Instr* size = m.abs(x);
   Instr* part = m.sub(size, m.b.unary(Opcode::floor, size));
   part = m.b.binary(Opcode::minimum, part, m.sub(m.number(1), part));
@@ -93,7 +93,7 @@ Instr* digamma(const Math& m, Instr* x) {
     slope = m.sub(slope, m.div(term, at));
   }
   Instr* above = m.sub(m.add(r.log_t, m.div(slope, sum)), m.div(m.number(kG), r.t));
-  // pi / tan(pi x), of x without its nearest integer
+  // pi / tan(pi x), computed from x minus its nearest integer
   Instr* nearest = m.b.unary(Opcode::floor, m.add(x, m.number(0.5)));
   Instr* angle = m.mul(m.number(std::numbers::pi), m.sub(x, nearest));
   Instr* cotangent = m.div(m.mul(m.number(std::numbers::pi), m.b.unary(Opcode::cosine, angle)),
@@ -104,8 +104,7 @@ Instr* digamma(const Math& m, Instr* x) {
   return m.b.select(pole, m.number(std::numeric_limits<double>::quiet_NaN()), result);
 }
 
-// A first guess (Winitzki) and Newton's steps on erf(y) = x, in their form with erfc for |x| near
-// 1.
+// Winitzki's initial guess and Newton steps on erf(y) = x, written with erfc for |x| near 1.
 Instr* erf_inv(const Math& m, Instr* x) {
   Instr* size = m.abs(x);
   Instr* w = m.b.unary(Opcode::log_plus_one, m.b.unary(Opcode::negate, m.mul(x, x)));
@@ -117,7 +116,7 @@ Instr* erf_inv(const Math& m, Instr* x) {
   const double slope = std::sqrt(std::numbers::pi) / 2;
   constexpr int kSteps = 4;
   for (int i = 0; i < kSteps; ++i) {
-    // (erf(y) - |x|) as (1 - |x|) - erfc(y) where erf is near 1
+    // (erf(y) - |x|) as (1 - |x|) - erfc(y) if erf is near 1
     Instr* near = m.sub(rest, m.b.unary(Opcode::erfc, y));
     Instr* far = m.sub(m.b.unary(Opcode::erf, y), size);
     Instr* off = m.b.select(m.less(size, 0.5), far, near);
@@ -130,7 +129,7 @@ Instr* erf_inv(const Math& m, Instr* x) {
   return m.b.select(m.less(x, 0), m.b.unary(Opcode::negate, y), y);
 }
 
-// exp(-|x|) I1(x): the power series, from 30 on the asymptotic one.
+// exp(-|x|) I1(x): the power series, from 30 on the asymptotic series.
 Instr* bessel_i1e(const Math& m, Instr* x) {
   constexpr double kFar = 30;
   constexpr int kTerms = 70;
@@ -148,8 +147,7 @@ Instr* bessel_i1e(const Math& m, Instr* x) {
   constexpr int kFarTerms = 16;
   for (int k = kFarTerms; k >= 1; --k) {
     const double odd = 2.0 * k - 1;
-    tail = m.sub(m.number(1),
-                 m.mul(tail, m.div(m.number((4 - odd * odd) / (8.0 * k)), far)));
+    tail = m.sub(m.number(1), m.mul(tail, m.div(m.number((4 - odd * odd) / (8.0 * k)), far)));
   }
   Instr* asymptotic =
       m.div(tail, m.b.unary(Opcode::sqrt, m.mul(m.number(2 * std::numbers::pi), far)));
@@ -157,13 +155,19 @@ Instr* bessel_i1e(const Math& m, Instr* x) {
   return m.b.select(m.less(x, 0), m.b.unary(Opcode::negate, result), result);
 }
 
-// The sum of (q + k)^-s over k = 0, 1, …: the first terms, and the rest by Euler and Maclaurin.
+// The sum of (q + k)^-s over k = 0, 1, …: the first terms, and the rest by the Euler-Maclaurin
+// formula.
 Instr* zeta(const Math& m, Instr* s, Instr* q) {
   constexpr int kTerms = 12;
   // B(2j) / (2j)!
-  constexpr std::array<double, 8> kBernoulli = {
-      1.0 / 12,       -1.0 / 720,                    1.0 / 30240,         -1.0 / 1209600,
-      1.0 / 47900160, -691.0 / 1307674368000.0, 1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
+  constexpr std::array<double, 8> kBernoulli = {1.0 / 12,
+                                                -1.0 / 720,
+                                                1.0 / 30240,
+                                                -1.0 / 1209600,
+                                                1.0 / 47900160,
+                                                -691.0 / 1307674368000.0,
+                                                1.0 / 74724249600.0,
+                                                -3617.0 / 10670622842880000.0};
   const auto power = [&](Instr* x, Instr* y) { return m.b.binary(Opcode::power, x, y); };
   Instr* minus_s = m.b.unary(Opcode::negate, s);
   Instr* sum = m.number(0);
@@ -189,7 +193,7 @@ Instr* zeta(const Math& m, Instr* s, Instr* q) {
   return m.b.select(m.less(s, 1), m.number(nan), sum);
 }
 
-// Two operands, as f64.
+// For two operands, as f64.
 template <typename Function>
 void two_in_f64(ShloOp& op, Function function) {
   const Type type = op.operand(0)->shape().type();
@@ -206,15 +210,15 @@ void zeta_op(ShloOp& op) { two_in_f64(op, zeta); }
 void polygamma(ShloOp& op) {
   two_in_f64(op, [](const Math& m, Instr* n, Instr* x) {
     Instr* next = m.add(n, m.number(1));
-    Instr* even = m.b.compare(Direction::eq, m.b.binary(Opcode::remainder, n, m.number(2)),
-                              m.number(0));
+    Instr* even =
+        m.b.compare(Direction::eq, m.b.binary(Opcode::remainder, n, m.number(2)), m.number(0));
     Instr* size = m.mul(m.b.unary(Opcode::exponential, lgamma(m, next)), zeta(m, next, x));
     Instr* value = m.b.select(even, m.b.unary(Opcode::negate, size), size);
     return m.b.select(m.b.compare(Direction::eq, n, m.number(0)), digamma(m, x), value);
   });
 }
 
-// The neighbour of operand 0 in the direction of operand 1.
+// The next representable number from operand 0 towards operand 1.
 void next_after(ShloOp& op) {
   hlo::Builder& b = op.b;
   Instr *x = op.operand(0), *y = op.operand(1);
@@ -228,11 +232,11 @@ void next_after(ShloOp& op) {
     literal.set_s64(0, value);
     return b.broadcast(b.constant(std::move(literal)), shape.extents(), {});
   };
-  const int64_t sign_bit = bits == 64 ? std::numeric_limits<int64_t>::min()
-                                      : -(int64_t{1} << (bits - 1));
+  const int64_t sign_bit =
+      bits == 64 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << (bits - 1));
   Instr *xi = b.bitcast_convert(x, shape), *yi = b.bitcast_convert(y, shape);
   Instr* zero = b.full(x->shape(), 0);
-  // Away from zero the magnitude grows: where y lies on the far side of x, or beyond.
+  // The magnitude grows if y is further from zero than x, on the same side.
   Instr* grows = b.select(b.compare(Direction::gt, x, zero), b.compare(Direction::gt, y, x),
                           b.compare(Direction::lt, y, x));
   Instr* moved = b.binary(Opcode::add, xi, b.select(grows, number(1), number(-1)));
@@ -240,7 +244,8 @@ void next_after(ShloOp& op) {
   Instr* result = b.select(b.compare(Direction::eq, x, zero), smallest, moved);
   result = b.select(b.compare(Direction::eq, x, y), yi, result);
   Instr* value = b.bitcast_convert(result, x->shape());
-  Instr* nan = b.binary(Opcode::or_, b.compare(Direction::ne, x, x), b.compare(Direction::ne, y, y));
+  Instr* nan =
+      b.binary(Opcode::or_, b.compare(Direction::ne, x, x), b.compare(Direction::ne, y, y));
   op.give(b.select(nan, b.binary(Opcode::add, x, y), value));
 }
 
@@ -250,9 +255,9 @@ void special(ShloOp& op) {
 }
 
 constexpr ShloEntry kOps[] = {
-    {"chlo.lgamma", special<lgamma>, 1, 1},       {"chlo.digamma", special<digamma>, 1, 1},
-    {"chlo.erf_inv", special<erf_inv>, 1, 1},     {"chlo.bessel_i1e", special<bessel_i1e>, 1, 1},
-    {"chlo.next_after", next_after, 2, 2},        {"chlo.zeta", zeta_op, 2, 2},
+    {"chlo.lgamma", special<lgamma>, 1, 1},   {"chlo.digamma", special<digamma>, 1, 1},
+    {"chlo.erf_inv", special<erf_inv>, 1, 1}, {"chlo.bessel_i1e", special<bessel_i1e>, 1, 1},
+    {"chlo.next_after", next_after, 2, 2},    {"chlo.zeta", zeta_op, 2, 2},
     {"chlo.polygamma", polygamma, 2, 2},
 };
 

@@ -1,5 +1,5 @@
-// StableHLO to HLO: what operations become, shapes that must be known, errors. Values are compared
-// in tests/stablehlo_models_test.cc.
+// StableHLO to HLO: the translation of operations, shapes that must be known, errors. Values are
+// compared in tests/stablehlo_models_test.cc.
 #include "import/stablehlo.h"
 
 #include <gmock/gmock.h>
@@ -77,7 +77,7 @@ TEST(stablehlo, ABroadcastRepeatsExtentsOfOne) {
               HasSubstr("broadcast(reshape), dimensions={1}"));
 }
 
-// A bound that stands outside the loop is made anew in its condition: trip counts are seen.
+// A constant bound outside the loop is copied into its condition, so that the trip count is known.
 TEST(stablehlo, RegionsTakeConstantsInAndPassTheRest) {
   const std::string text = hlo_of(R"(
     func.func @main(%x: tensor<f32>, %y: tensor<f32>) -> tensor<f32> {
@@ -243,7 +243,7 @@ TEST(stablehlo, QuantisedValuesAreTheirIntegers) {
       return %0, %1 : tensor<2x!q>, tensor<2x!q>
     })");
   EXPECT_THAT(text, HasSubstr("f32[2] add("));
-  EXPECT_THAT(text, HasSubstr("s8[2] reverse(arg0)"));  // moved as they are
+  EXPECT_THAT(text, HasSubstr("s8[2] reverse(arg0)"));  // moved unchanged
 }
 
 TEST(stablehlo, LocationsNameNodes) {
@@ -339,7 +339,7 @@ TEST(stablehlo, ErrorsNameThePlaceAndTheOperation) {
               HasSubstr("too small"));
   EXPECT_THAT(error_of("\"stablehlo.convert\"(%x) : (tensor<2x3xf32>) -> ()"),
               HasSubstr("result 0 is missing"));
-  // Damage that once reached an internal check.
+  // Damage that used to reach an internal check.
   EXPECT_THAT(error_of("%0 = stablehlo.dynamic_reshape %x, %x : (tensor<2x3xf32>, tensor<2x3xf32>) "
                        "-> tensor<?xf32>"),
               HasSubstr("operand 1 is f32[2,3], wanted integers"));

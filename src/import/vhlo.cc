@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kProducer = "StableHLO_v";
 constexpr std::string_view kCast = "builtin.unrealized_conversion_cast";
 
-// "1.20.0"; what is no version is older than all of them.
+// "1.20.0"; text that is not a version is older than all versions.
 std::array<int, 3> version_of(std::string_view text) {
   std::array<int, 3> version{};
   for (int& part : version) {
@@ -27,7 +27,7 @@ class Upgrade {
     std::vector<MlirOp> kept;
     for (MlirOp& op : block.ops) {
       for (MlirValue& operand : op.operands) operand = same_as(operand);
-      // Between types of vhlo and of others: the same type here.
+      // Casts between types of vhlo and of other dialects: the types are the same here.
       if (op.name == kCast && op.operands.size() == op.results.size()) {
         for (size_t i = 0; i < op.results.size(); ++i) same_[op.results[i]] = op.operands[i];
         continue;
@@ -36,7 +36,7 @@ class Upgrade {
       const bool is_function = op.name == "func.func";
       for (MlirRegion& region : op.regions)
         for (MlirBlock& inner : region.blocks) this->block(inner, is_function);
-      // A function without a body has no region, where it comes from text.
+      // In text, a function without a body has no region.
       if (is_function && op.regions.size() == 1 && op.regions[0].blocks.empty()) op.regions.clear();
       kept.push_back(std::move(op));
     }

@@ -61,7 +61,7 @@ MlirAttr real(ByteReader& bytes) {
   return attr;
 }
 
-// Of an enumeration of `words`, by its value.
+// A word of an enumeration, by its value.
 std::string_view word_of(ByteReader& bytes, const Enumeration& row) {
   const uint64_t value = bytes.varint();
   if (value >= row.words.size() || row.words[value].empty())
@@ -69,7 +69,7 @@ std::string_view word_of(ByteReader& bytes, const Enumeration& row) {
   return row.words[value];
 }
 
-// Those of fixed fields, as #stablehlo.name<field = value, ...>.
+// Attributes with fixed fields, as #stablehlo.name<field = value, ...>.
 MlirAttr with_fields(BytecodeEntry& in, uint64_t code) {
   MlirAttr attr = attr_of(Kind::dialect);
   const auto add = [&](std::string_view name, MlirAttr value) {
@@ -149,7 +149,7 @@ MlirAttr vhlo_attribute(BytecodeEntry& in, uint64_t code) {
       attr.kind = Kind::boolean;
       attr.integer = in.bytes.varint() != 0 ? 1 : 0;
       return attr;
-    case kApiVersion:  // the text has its number
+    case kApiVersion:  // text has its number
       attr = integer_attr(static_cast<int64_t>(in.bytes.varint()));
       attr.type.kind = MlirType::Kind::scalar;
       attr.type.element = tensor::Type::s32;

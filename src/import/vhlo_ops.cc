@@ -1,4 +1,4 @@
-// VHLO: its operations and what becomes of their attributes.
+// VHLO: its operations and the conversion of their attributes.
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
@@ -10,22 +10,22 @@ namespace {
 
 using Kind = MlirAttr::Kind;
 
-// `versions`: so many there are. `attrs`: the inherent attributes, with blanks between them, each
+// `versions`: number of versions. `attrs`: the inherent attributes, separated by blanks, each
 //   name[@first[-last]][>place][=default]
-// It is there from version `first` to `last` of the operation; `place` is a row of kPlaces, with
-// `.field` where the field's name is another. One that has its default is left out: a word, a
-// number (of all its elements), `empty`, `none` (a type), `false`, or `zero` (of all its fields).
+// An attribute exists in versions `first` to `last` of the operation; `place` is a row of kPlaces,
+// with `.field` if the field has another name. An attribute with its default is left out: a word, a
+// number (for all its elements), `empty`, `none` (a type), `false`, or `zero` (for all its fields).
 struct Row {
   std::string_view name;
   int versions;
   std::string_view attrs;
 };
 
-// Where an attribute of another form goes: into a field of an attribute of stablehlo; or it becomes
-// a symbol, or nothing.
+// Destination of an attribute with another form: a field of a stablehlo attribute; or it becomes a
+// symbol, or is dropped.
 struct Place {
   std::string_view name;
-  std::string_view attr;  // #stablehlo.name<...> as the value of this; empty: not that
+  std::string_view attr;  // the attribute whose value is #stablehlo.name<...>; empty: none
 };
 constexpr Place kPlaces[] = {
     {"conv", "dimension_numbers"},
@@ -197,7 +197,7 @@ constexpr Row kRows[] = {
     {"xor", 1, ""},
 };
 
-// One of Row::attrs.
+// One entry of Row::attrs.
 struct Attr {
   std::string_view name, place, field, unless;
   int first = 1, last = 99;
@@ -207,7 +207,7 @@ int digit(char c) { return c - '0'; }
 
 Attr attr_of(std::string_view text) {
   Attr attr;
-  const auto behind = [&](char mark) {  // cuts it off
+  const auto behind = [&](char mark) {  // removes it from the text
     const size_t at = text.find(mark);
     if (at == std::string_view::npos) return std::string_view();
     const std::string_view rest = text.substr(at + 1);
@@ -251,7 +251,7 @@ const std::unordered_map<std::string_view, Operation>& operations() {
   return *kTable;
 }
 
-// "gather_v2": the row of gather, and version 2. Null: there is none.
+// "gather_v2": the row of gather, and version 2. Null: unknown.
 const Operation* find(std::string_view name, std::string_view* base, int* version) {
   const size_t at = name.rfind("_v");
   if (at == std::string_view::npos) return nullptr;
@@ -330,7 +330,7 @@ void make_symbols(MlirAttr& attr) {
   for (MlirAttr& element : attr.elements) make_symbols(element);
 }
 
-// An attribute of `op` goes where its row says.
+// Stores an attribute of `op` at the place given by its row.
 void put(MlirOp& op, const Attr& row, MlirAttr value) {
   if (row.place == "nothing") return;
   if (row.place == "symbol") make_symbols(value);

@@ -27,7 +27,7 @@ enum Code : uint8_t {
 
 struct Element {
   uint8_t code;
-  std::string_view name;  // as MLIR's text has it
+  std::string_view name;  // as in MLIR's text
 };
 constexpr std::array kElements = {
     Element{0, "i1"},          Element{2, "bf16"},        Element{3, "f16"},
@@ -44,7 +44,7 @@ constexpr std::array kElements = {
 
 double scale(ByteReader& bytes) { return tensor::float_from_bits(Type::f64, bytes.number(64)); }
 
-// The storage type has the sign that the flags say.
+// The storage type with the signedness given by the flags.
 Type storage_type(const MlirType& type, bool is_signed, const ByteReader& bytes) {
   if (type.kind == MlirType::Kind::scalar && tensor::is_integer(type.element)) {
     const int bits = tensor::type_bits(type.element);
@@ -84,7 +84,7 @@ MlirType quantized(BytecodeEntry& in, bool by_axis) {
   return type;
 }
 
-// The encoding of a tensor: bounds of its dimensions, or nothing that is read.
+// The encoding of a tensor: bounds of its dimensions, or other content, which is ignored.
 MlirType tensor(BytecodeEntry& in, bool has_encoding) {
   MlirAttr encoding;
   if (has_encoding) encoding = in.attribute();

@@ -63,8 +63,8 @@ class ExprBuilder {
   }
 
  private:
-  // What stands in front of x mod by, so that the two are one: with x floordiv by they are x, with
-  // (x floordiv by) mod m they are x mod (by·m).
+  // Whether `high` and x mod by combine: (x floordiv by)·by + x mod by = x, and ((x floordiv by)
+  // mod m)·by + x mod by = x mod (by·m).
   static bool continues(const Atom& high, const Atom& low) {
     if (high.kind == Atom::Kind::quotient)
       return high.by == low.by && compare(*high.inner, *low.inner) == 0;
@@ -164,7 +164,7 @@ bool Expr::operator==(const Expr& other) const { return compare(*this, other) ==
 namespace {
 
 // x = g·y + z with 0 <= z < g, for a g that divides `by` and some factors: the digits below g do
-// not reach the division. Gives y, z and g, or g = 1.
+// not affect the division. Returns y, z and g, or g = 1.
 struct Cell {
   Expr high, low;
   int64_t by = 1;
@@ -188,8 +188,8 @@ Cell split_at_cell(const Expr& x, int64_t by, const std::vector<int64_t>& extent
 
 }  // namespace
 
-// x = by·multiple + rest, where multiple takes the terms whose factor `by` divides. The rest stays
-// under the division only where it may leave [0, by).
+// x = by·multiple + rest, where multiple takes the terms whose factor `by` divides. The rest needs
+// a division only if it may leave [0, by).
 Expr floor_div(const Expr& x, int64_t by, const std::vector<int64_t>& extents) {
   HEDDLE_CHECK(by > 0);
   if (by == 1) return x;
@@ -215,7 +215,7 @@ Expr floor_div(const Expr& x, int64_t by, const std::vector<int64_t>& extents) {
     const Atom& inner = rest.terms_[0].atom;
     return multiple + floor_div(*inner.inner, inner.by * by, extents);
   }
-  // A common divisor of the rest's factors and `by` cancels; what is below it cannot carry.
+  // A common divisor of the rest's factors and `by` cancels; the part below it cannot carry.
   if (Cell cell = split_at_cell(rest, by, extents); cell.by > 1)
     return multiple + floor_div(cell.high, by / cell.by, extents);
   Expr quotient;
@@ -239,7 +239,7 @@ Expr mod(const Expr& x, int64_t by, const std::vector<int64_t>& extents) {
   if (rest.constant_ == 0 && rest.terms_.size() == 1 && rest.terms_[0].factor == 1 &&
       rest.terms_[0].atom.kind == Atom::Kind::remainder && rest.terms_[0].atom.by % by == 0)
     return mod(*rest.terms_[0].atom.inner, by, extents);
-  // A common divisor comes out in front: (g a + z) mod (g n) = g (a mod n) + z, z < g.
+  // A common divisor is factored out: (g a + z) mod (g n) = g (a mod n) + z, z < g.
   if (Cell cell = split_at_cell(rest, by, extents); cell.by > 1)
     return mod(cell.high, by / cell.by, extents) * cell.by + cell.low;
   Expr remainder;

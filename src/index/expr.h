@@ -1,6 +1,6 @@
-// Integer index expressions over the digits of a box: sums of multiples of atoms, where an atom is
-// a digit, a floor quotient or a remainder of a sum by a constant, or a run-time value. Kept in one
-// canonical form, so that equal structure is equality. Immutable values; cheap to copy.
+// Integer index expressions over the digits of an index domain: sums of multiples of atoms, where
+// an atom is a digit, a floor quotient or a remainder of a sum by a constant, or a run-time value.
+// Kept in a canonical form, so that equal structure is equality. Immutable values; cheap to copy.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Expr;
 struct Atom {
   enum class Kind : uint8_t { digit, quotient, remainder, runtime };
   Kind kind = Kind::digit;
-  int id = 0;                         // digit: number in its box; runtime: the owner's number
+  int id = 0;                         // digit: number in its domain; runtime: the owner's number
   int64_t by = 1;                     // quotient, remainder: the positive divisor
   Range range;                        // runtime: promised bounds
   std::shared_ptr<const Expr> inner;  // quotient, remainder
@@ -69,16 +69,16 @@ int compare(const Atom& a, const Atom& b);
 Expr floor_div(const Expr& x, int64_t by, const std::vector<int64_t>& extents);
 Expr mod(const Expr& x, int64_t by, const std::vector<int64_t>& extents);
 
-// Bounds over the box; exact for affine sums of independent digits, else sound.
+// Bounds over the domain; exact for affine sums of independent digits, else sound.
 Range bounds(const Expr& x, const std::vector<int64_t>& extents);
-// Value at a point; `runtime` gives the run-time values (may be empty where none is used).
+// Value at a point; `runtime` gives the run-time values (may be empty if there are none).
 int64_t evaluate(const Expr& x, const std::vector<int64_t>& point,
                  const std::function<int64_t(int)>& runtime = {});
-// Digit i becomes replacements[i]; simplified over the new box.
+// Replaces digit i by replacements[i]; simplified over the new domain.
 Expr substitute(const Expr& x, const std::vector<Expr>& replacements,
                 const std::vector<int64_t>& new_extents);
 
-// "d0*64 + d1 + (d2 floordiv 8)"; names, where given, replace d<i>.
+// "d0*64 + d1 + (d2 floordiv 8)"; names, if given, replace d<i>.
 std::string to_string(const Expr& x, const std::vector<std::string>& names = {});
 
 }  // namespace heddle::index

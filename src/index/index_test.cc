@@ -1,5 +1,5 @@
-// Everything by enumeration: simplified expressions against their meaning at every point, images
-// and hulls against the points that they must cover.
+// Exhaustive checks: simplified expressions against their meaning at every point, images and hulls
+// against the points that they must cover.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -51,7 +51,7 @@ TEST(ExprTest, QuotientAndRemainderJoinAgain) {
   EXPECT_EQ(floor_div(d, 7, box) * 21 + mod(d, 7, box) * 3 + Expr(1), d * 3 + Expr(1));
 }
 
-// A digit that was split twice and joined again: a panel's columns.
+// A digit that was split twice and joined again: the columns of a panel.
 TEST(ExprTest, RemaindersJoinToLargerOnes) {
   Extents box{128};
   Expr d = Expr::digit(0);
@@ -111,7 +111,7 @@ TEST(MapTest, ReshapesAreBijectionsAndCompose) {
   });
 }
 
-// Regions with one outer variable of extent n: every point read lies inside, for each value.
+// Regions with one outer variable of extent n: every point read is inside, for each value.
 TEST(MapTest, ImagesCoverWhatIsRead) {
   std::mt19937 random(11);
   auto pick = [&](int64_t low, int64_t high) {
@@ -157,7 +157,7 @@ TEST(MapTest, HullAndContainment) {
   EXPECT_TRUE(static_cast<bool>(contains(both, b, outer)));
   EXPECT_EQ(contains(a, Region{{Expr(16), 4}}, outer).code(), "unknown");
   EXPECT_EQ(contains(Region{{Expr(0), 4}}, Region{{Expr(8), 4}}, outer).code(), "outside");
-  // One that begins inside, or may, and ends beyond.
+  // A region that begins inside (certainly or possibly) and ends beyond.
   EXPECT_EQ(contains(Region{{Expr(0), 4}}, Region{{Expr(2), 3}}, outer).code(), "outside");
   EXPECT_EQ(contains(Region{{Expr(0), 8}}, Region{{Expr::digit(0), 2}}, outer).code(), "unknown");
   // Offsets that differ by a variable widen to the whole digit, with a reason.

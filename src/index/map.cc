@@ -50,7 +50,7 @@ void note(std::vector<std::string>* widened, size_t digit, const char* why, cons
     widened->push_back(fmt::format("digit {} widened: {} in {}", digit, why, to_string(x)));
 }
 
-// What an expression covers: offset in outer variables and extent.
+// The interval of values of an expression: offset in outer variables and extent.
 bool cover(const Expr& x, const Region& iterated, const std::vector<int64_t>& outer,
            Interval* result, const char** why) {
   Interval sum{Expr(x.constant()), 1};
@@ -96,7 +96,7 @@ bool cover(const Expr& x, const Region& iterated, const std::vector<int64_t>& ou
   return true;
 }
 
-// Clips to [0, extent) where that can be seen; else leaves the interval (sound: only larger).
+// Clips to [0, extent) if the bounds allow it; else leaves the interval (sound: only larger).
 Interval clip(Interval interval, int64_t extent, const std::vector<int64_t>& outer) {
   Range range = bounds(interval.offset, outer);
   if (range.low == range.high) {

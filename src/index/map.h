@@ -1,5 +1,5 @@
-// Maps between boxes, regions of boxes, and the three-valued containment test of architecture.md:
-// yes, no, or unknown (which is no, with a reason).
+// Maps between index domains, regions of them, and the containment test: yes, or no with a reason
+// (also if it cannot be decided).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace heddle::index {
 
-// From a box of digits to coordinates in another box: one expression a coordinate.
+// From the digits of a domain to coordinates in another one: one expression per coordinate.
 struct Map {
   std::vector<int64_t> domain;  // extents of the digits
   std::vector<Expr> results;
@@ -21,19 +21,19 @@ struct Map {
 // outer after inner: inner's results are the digits of outer's domain.
 Map compose(const Map& outer, const Map& inner);
 Map identity(const std::vector<int64_t>& extents);
-// The row-major bijection between boxes of equal volume (a reshape): from `from` to `to`.
+// The row-major bijection between domains of equal volume (a reshape): from `from` to `to`.
 Map reshape(const std::vector<int64_t>& from, const std::vector<int64_t>& to);
 // Row-major linear index of a point of `extents` given by coordinates.
 Expr linearize(const std::vector<Expr>& coordinates, const std::vector<int64_t>& extents);
 
-// low <= value < high holds where something is read; pads, concatenations, window edges.
+// A read happens only where low <= value < high; pads, concatenations, window edges.
 struct Guard {
   Expr value;
   int64_t low = 0, high = 0;
   bool operator==(const Guard&) const = default;
 };
 
-// A box inside a box: per digit an offset (an expression in outer variables), an extent, a step.
+// One dimension of a region: an offset (an expression in outer variables) and an extent.
 struct Interval {
   Expr offset;
   int64_t extent = 1;
@@ -41,9 +41,9 @@ struct Interval {
 };
 using Region = std::vector<Interval>;
 
-// The hull of what `map` reads while its digits run over `iterated` (whose offsets are expressions
-// in outer variables with extents `outer`), clipped to `target`. Digits that do not line up are
-// widened to the whole target digit, and the reason is appended to `widened`.
+// The hull of the elements that `map` reads while its digits run over `iterated` (whose offsets are
+// expressions in outer variables with extents `outer`), clipped to `target`. Digits that do not
+// line up are widened to the whole target digit, and the reason is appended to `widened`.
 Region image(const Map& map, const Region& iterated, const std::vector<int64_t>& outer,
              const std::vector<int64_t>& target, std::vector<std::string>* widened = nullptr);
 // The smallest region over both (offsets must differ by a constant, else the digit is widened).

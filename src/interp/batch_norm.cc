@@ -13,7 +13,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-// Which feature each element of x belongs to: elements of one feature lie `inner` together.
+// Maps each element of x to its feature; `inner` successive elements have the same feature.
 struct Features {
   int64_t count, inner = 1;
   Features(const Literal& x, int64_t feature_index) : count(x.shape().dim(feature_index)) {

@@ -12,7 +12,7 @@ using hlo::Opcode;
 constexpr int kMaxSteps = 4096;
 constexpr int kMaxInlineDepth = 32;
 
-// Operators that give their operand back when it is a scalar.
+// Operators that return a scalar operand unchanged.
 bool is_scalar_copy(Opcode opcode) {
   switch (opcode) {
     case Opcode::copy:
@@ -121,7 +121,7 @@ bool Body::add_instr(const Instr& instr, Values& values, int depth) {
     values[&instr] = {{slot, widen_ ? wide_type(type) : type}};
     return true;
   }
-  // XLA's bitcast may be of another type: then it is a bitcast-convert.
+  // XLA's bitcast may change the type: then it is a bitcast-convert.
   const bool same_type =
       !instr.is(Opcode::bitcast) || instr.shape().type() == instr.operand(0)->shape().type();
   if (is_scalar_copy(instr.opcode()) && same_type) {

@@ -1,6 +1,6 @@
 // A computation of scalars, or one elementwise instruction, as a short program on cells. Each step
-// runs on many lanes at once, so an elementwise operator on an array and the body of a reduce are
-// one mechanism.
+// runs on many lanes at once, so that an elementwise operator on an array and the body of a reduce
+// share one mechanism.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct Step {
   Type from = Type::pred, to = Type::pred;  // operand a, result: as held
   Type declared_from = Type::pred, declared_to = Type::pred;
   int a = -1, b = -1, c = -1, out = -1;  // slots
-  bool rounds = true;                    // false: what is done with the result rounds it
+  bool rounds = true;                    // false: the consumer of the result rounds it
   int64_t exponent_bits = 0, mantissa_bits = 0;
 };
 
@@ -32,18 +32,18 @@ bool make_step(const hlo::Instr& instr, bool widen, Step& step);
 
 class Body {
  public:
-  // Nothing: the computation has more in it than scalars and elementwise operators.
+  // Nothing: the computation has more than scalars and elementwise operators.
   static std::optional<Body> compile(const hlo::Computation& computation, bool widen,
                                      int64_t lanes);
-  // Its inputs are the operands, its output is yet to be rounded, as store_cells does. Nothing: not
-  // defined on these types.
+  // Its inputs are the operands; the output is not yet rounded, which store_cells does. Nothing:
+  // not defined on these types.
   static std::optional<Body> compile(const hlo::Instr& instr, bool widen, int64_t lanes);
 
   size_t inputs() const { return inputs_.size(); }
   size_t outputs() const { return outputs_.size(); }
   Type input_type(size_t i) const { return inputs_[i].type; }
   Type output_type(size_t i) const { return outputs_[i].type; }
-  // `lanes` cells each. An output may be an input's own cells.
+  // `lanes` cells each. An output may share an input's cells.
   Cell* input(size_t i) { return at(inputs_[i].slot); }
   const Cell* output(size_t i) { return at(outputs_[i].slot); }
   void run(int64_t n);

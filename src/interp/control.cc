@@ -1,4 +1,4 @@
-// Control flow, calls, tuples and what only orders or places values.
+// Control flow, calls, tuples and operators that only order or place values.
 #include "interp/evaluator.h"
 #include "tensor/unaligned.h"
 
@@ -19,7 +19,7 @@ Result<Literal> eval_while(Evaluator& e, const Instr& instr, Operands& operands)
   }
 }
 
-// By a pred: true first; by a number: what is out of range takes the last branch.
+// For a pred: true first; for a number: an out-of-range value takes the last branch.
 Result<Literal> eval_conditional(Evaluator& e, const Instr& instr, Operands& operands) {
   const auto branches = static_cast<int64_t>(instr.called().size());
   int64_t branch = index_at(operands[0], 0);
@@ -41,7 +41,7 @@ Literal one_or_tuple(Operands values) {
   return Literal::tuple(std::move(values));
 }
 
-// A start tuple: what is known of it first, zeros (contexts, semaphores) for the rest.
+// A start tuple: the known elements first, zeros (contexts, semaphores) for the rest.
 Result<Literal> start_tuple(Evaluator& e, const Instr& instr, std::vector<Literal> known) {
   HEDDLE_ASSIGN_OR_RETURN(Shape shape, e.held(instr.shape()));
   for (size_t i = known.size(); i < shape.elements().size(); ++i) {
@@ -95,7 +95,7 @@ Result<Literal> eval_structure(Evaluator& e, const Instr& instr, Operands& opera
   }
 }
 
-// There is one participant (refusal() has seen to it): nothing is exchanged.
+// There is only one participant (refusal() checks that): nothing is exchanged.
 Result<Literal> eval_collective(Evaluator& e, const Instr& instr, Operands& operands) {
   switch (instr.opcode()) {
     case Opcode::partition_id:
@@ -112,7 +112,7 @@ Result<Literal> eval_collective(Evaluator& e, const Instr& instr, Operands& oper
     }
     case Opcode::collective_permute:
     case Opcode::collective_permute_start: {
-      // What nobody sends is zero.
+      // Without a sender the result is zero.
       Literal source = one_or_tuple(std::move(operands));
       Literal value = source;
       if (instr.attrs_as<hlo::CollectiveAttrs>().source_target_pairs.empty()) {

@@ -20,7 +20,7 @@ TEST(Convert, FloatToIntegerTruncatesAndClamps) {
 
 TEST(Convert, IntegerToFloatRoundsOnce) {
   EXPECT_EQ(convert("s32[2] {16777217, 16777219}", "f32"), "{16777216, 16777220}");
-  // One more than the middle between 2^54 and the next f32: through f64 it would be the middle.
+  // One more than the midpoint between 2^54 and the next f32: through f64 it would be the midpoint.
   EXPECT_EQ(convert("s64[1] {18014399583223809}", "f32"), "{1.80144e+16}");
   EXPECT_EQ(convert("u64[1] {18446744073709551615}", "f64"), "{18446744073709551616}");
   EXPECT_EQ(convert("s32[1] {65519}", "f16"), "{65500}");
@@ -76,7 +76,7 @@ TEST(BitcastConvert, OtherWidthsPutLowBitsFirst) {
 }
 
 TEST(BitcastConvert, RoundsAWidenedOperandFirst) {
-  // 1/3 in f64 has other bits; the module means those of the f32.
+  // 1/3 in f64 has other bits; the module uses the bits of the f32.
   const std::string text = R"(
     one = f32[] constant(1)
     three = f32[] constant(3)
@@ -93,7 +93,7 @@ TEST(ReducePrecision, RoundsMantissaAndExponent) {
                       ", mantissa_bits=" + std::to_string(mantissa));
   };
   EXPECT_EQ(reduce("f32[3] {1.00390625, 1.01171875, 1.0039064}", 8, 7), "{1, 1.015625, 1.0078125}");
-  // As f16: overflow is infinity, what f16 holds only as a subnormal becomes zero.
+  // As in f16: overflow gives infinity, subnormals of f16 become zero.
   EXPECT_EQ(reduce("f32[5] {65519, 65520, 6.1035156e-05, 6.1e-05, -6.1e-05}", 5, 10),
             "{65504, inf, 6.1035156e-05, 0, -0}");
   EXPECT_EQ(reduce("f32[3] {nan, inf, -inf}", 5, 10), "{nan, inf, -inf}");

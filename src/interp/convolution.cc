@@ -1,5 +1,5 @@
-// convolution, in its general form: strides, padding, both dilations, reversal, groups of features
-// or of batches, any order of dimensions.
+// convolution, in its general form: strides, padding, both dilations, reversal, feature groups or
+// batch groups, any order of dimensions.
 #include "interp/evaluator.h"
 #include "interp/products.h"
 
@@ -9,7 +9,8 @@ using hlo::Instr;
 
 namespace {
 
-// Orders: batch, spatial, features of input and output; spatial, input, output of the kernel.
+// Dimension orders: batch, spatial, features for input and output; spatial, input, output for the
+// kernel.
 Ints order_of(int64_t first, const Ints& spatial, int64_t last) {
   Ints order = {first};
   order.insert(order.end(), spatial.begin(), spatial.end());
@@ -35,8 +36,8 @@ struct Convolution {
   Ints in_spatial, kernel_spatial, out_spatial;
   int64_t in_features, kernel_features, in_batch, out_batch, out_features;
 
-  // Linear place in the input's spatial dimensions under the kernel's element `offset` when the
-  // output's is `at`; -1 in padding and between dilated elements.
+  // Linear position in the input's spatial dimensions of kernel element `offset` at output position
+  // `at`; -1 in padding and between dilated elements.
   int64_t place(const Ints& at, const Ints& offset) const {
     int64_t result = 0;
     for (size_t d = 0; d < at.size(); ++d) {
@@ -57,8 +58,8 @@ struct Convolution {
     return result;
   }
 
-  // out[batch, out spatial, :] from in[batch, in spatial, :] and kernel[spatial, input, :].
-  // A group's output features lie together; a batch group reads its own part of the batch.
+  // out[batch, out spatial, :] from in[batch, in spatial, :] and kernel[spatial, input, :]. A
+  // group's output features are contiguous; a batch group reads only its part of the batch.
   template <typename T>
   std::vector<T> run(const std::vector<T>& in, const std::vector<T>& kernel) const {
     const int64_t groups = attrs.feature_group_count * attrs.batch_group_count;

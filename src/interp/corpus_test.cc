@@ -1,5 +1,5 @@
-// XLA's own HLO files (HEDDLE_CORPORA/xla-hlo, where that variable is set): every module that
-// verifies and whose work is bounded evaluates on random arguments, or is refused by name.
+// XLA's own HLO files (HEDDLE_CORPORA/xla-hlo, if that variable is set): every module that verifies
+// and whose work is bounded evaluates on random arguments, or is refused by name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ double work_of(const hlo::Module& module) {
   return sum;
 }
 
-// How a module fared: "evaluated", or why not.
+// The outcome for a module: "evaluated", or the reason why not.
 std::string outcome(const hlo::Module& module) {
   if (!hlo::verify(module)) return "invalid";
   if (work_of(module) > kMaxWork) return "too much work";
@@ -81,7 +81,8 @@ std::string outcome(const hlo::Module& module) {
 
 TEST(Corpus, EveryModuleEvaluatesOrIsRefusedByName) {
   const char* corpora = std::getenv("HEDDLE_CORPORA");
-  // Third-party data is no part of the project; script/test sets the variable where it is at hand.
+  // Third-party data is not part of the project; script/test sets the variable if the data is
+  // available.
   if (corpora == nullptr)
     GTEST_SKIP() << "HEDDLE_CORPORA is not set: no third-party HLO files to evaluate";
   std::map<std::string, int> outcomes;

@@ -1,4 +1,4 @@
-// Custom calls that have a meaning of their own, and what is refused by name.
+// Custom calls that have a defined meaning, and refusals by name.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -17,9 +17,9 @@ using hlo::Opcode;
 
 namespace {
 
-constexpr size_t kToldNodes = 2;  // of the model's own, in a message
+constexpr size_t kToldNodes = 2;  // of the model, in a message
 
-// Annotations of where and how a value lies: on one device they give their operand back.
+// Annotations of placement: on one device they return their operand.
 constexpr std::array<std::string_view, 11> kIdentities = {"Sharding",
                                                           "SPMDFullToShardShape",
                                                           "SPMDShardToFullShape",
@@ -53,7 +53,7 @@ bool gives_operands_back(const Instr& instr) {
   return true;
 }
 
-// A wrapper of a computation that takes its operands and gives its result.
+// Wraps a computation that takes its operands and gives its result.
 bool wraps_computation(const Instr& instr) {
   if (instr.called().size() != 1) return false;
   const hlo::Computation& called = *instr.called()[0];
@@ -75,8 +75,8 @@ bool is_top_k(const Instr& instr) {
          !tensor::is_complex(x.type());
 }
 
-// The filter from its points: w = L U Lᵀ, where L G is the identity (hlo/winograd_filter.h). Each
-// row of L as the points it adds up, and with what factors.
+// Recovers the filter from its points: w = L U Lᵀ, where L G is the identity
+// (hlo/winograd_filter.h). Each row of L as the points it sums, with their factors.
 struct Points {
   std::array<int, 2> at;
   std::array<double, 2> factor;
@@ -109,7 +109,7 @@ Literal filter_of_points(const Instr& instr, const Literal& points) {
   return result;
 }
 
-// Arrays of zeros, in tuples.
+// Zero arrays, also nested in tuples.
 Result<Literal> zeros_of(const Shape& shape) {
   if (!shape.is_tuple()) return Literal::make(shape);
   std::vector<Literal> elements;
@@ -151,7 +151,7 @@ Result<Literal> eval_custom_call(Evaluator& e, const Instr& instr, Operands& ope
 
 namespace {
 
-// What wraps a computation is that, whatever its name.
+// A call that wraps a computation is that computation, whatever its name.
 bool is_custom_function(const Instr& instr) {
   return !wraps_computation(instr) && find_custom_function(instr) != nullptr;
 }
@@ -169,7 +169,7 @@ std::optional<std::string> refuse_custom_call(const Instr& instr) {
   return "its result has another shape than its operand";
 }
 
-// The size of the largest replica group: "{{0,1},{2,3}}" or "[groups,size]<=…". 0: not to be read.
+// The size of the largest replica group: "{{0,1},{2,3}}" or "[groups,size]<=…". 0: not parsable.
 int64_t group_size(std::string_view text) {
   if (text.starts_with("[")) {
     const size_t comma = text.find(',');

@@ -1,4 +1,4 @@
-// Custom calls, collectives, and what is refused.
+// Custom calls, collectives, and refusals.
 #include <gmock/gmock.h>
 
 #include "interp/run_test_util.h"

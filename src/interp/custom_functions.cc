@@ -14,7 +14,7 @@ namespace {
 
 using tensor::Literal;
 
-// hlo/select_boxes.h.
+// See hlo/select_boxes.h.
 Status select_boxes(const hlo::Instr& /*call*/, std::span<const Literal> operands,
                     Literal* result) {
   tensor::BoxSelection how;
@@ -33,7 +33,7 @@ Status select_boxes(const hlo::Instr& /*call*/, std::span<const Literal> operand
   return {};
 }
 
-// hlo/symbol.h: masks see to the rest.
+// See hlo/symbol.h: masks handle the rows beyond n.
 Status first_rows(const hlo::Instr& /*call*/, std::span<const Literal> operands, Literal* result) {
   *result = operands[0];
   return {};

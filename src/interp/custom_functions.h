@@ -1,4 +1,4 @@
-// Functions for custom calls that heddle does not know, by the name of their target.
+// Functions for custom calls that heddle does not know, by target name.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@
 
 namespace heddle::interp {
 
-// Writes the result, which has its shape and is zero. May be called by several threads at once.
+// Writes the result, which is allocated and zeroed. May be called by several threads at once.
 using CustomFunction = std::function<Status(
     const hlo::Instr& call, std::span<const tensor::Literal> operands, tensor::Literal* result)>;
 
-// For all modules of the process, from now on; one that is empty takes the name back. Names that
-// heddle gives a meaning to keep it. Thread-safe.
+// For all modules of the process, from now on; an empty function unregisters the name. Names with a
+// meaning in heddle keep it. Thread-safe.
 void register_custom_function(const std::string& target, CustomFunction function);
 // Null: there is none.
 std::shared_ptr<const CustomFunction> find_custom_function(const hlo::Instr& custom_call);

@@ -13,7 +13,7 @@ namespace {
 
 int64_t elem_bytes(const Literal& x) { return tensor::type_bytes(x.type()); }
 
-// The operand's elements, in their order, under another shape.
+// The operand's elements, in the same order, with another shape.
 Result<Literal> reshaped(const Instr& instr, const Literal& x, const Shape& shape) {
   if (x.elems() != shape.elems()) {
     return user_error("{}: {} does not have as many elements as {}", describe(instr),
@@ -28,7 +28,7 @@ bool is_row_major(const Shape& shape) {
   return !shape.layout() || (shape.layout()->is_row_major());
 }
 
-// Reads the elements in the order in which `from` lays them out and writes them as `to` does.
+// Reads the elements in the memory order of `from` and writes them in that of `to`.
 Result<Literal> relaid(const Instr& instr, const Literal& x, const Shape& from, const Shape& to,
                        Literal out) {
   const Ints from_dims = from.extents(), to_dims = to.extents();
@@ -65,7 +65,7 @@ Ints starts_of(const Operands& operands, size_t first, size_t count) {
   return starts;
 }
 
-// Where a box of `sizes` starts in `dims` when its wanted start is moved so that it fits.
+// Linear start of a slice of `sizes` in `dims`, its start clamped so that it fits.
 int64_t clamped_start(Ints starts, std::span<const int64_t> dims, std::span<const int64_t> sizes,
                       std::span<const int64_t> strides) {
   int64_t start = 0;
@@ -89,7 +89,7 @@ Result<Literal> eval_broadcast(Evaluator& e, const Instr& instr, Operands& opera
   return out;
 }
 
-// reshape, and bitcast: the same memory under another shape and layout.
+// reshape, and bitcast: the same memory with another shape and layout.
 Result<Literal> eval_reshape(Evaluator& e, const Instr& instr, Operands& operands) {
   const Shape& from = instr.operand(0)->shape();
   const Shape& to = instr.shape();
@@ -150,14 +150,14 @@ Result<Literal> eval_pad(Evaluator& e, const Instr& instr, Operands& operands) {
   const Ints out_strides = row_major_strides(out_dims), in_strides = row_major_strides(in_dims);
   copy_box(out_dims, elem_bytes(out), out.mutable_data(), {0, out_strides}, operands[1].data(),
            {0, Ints(out_dims.size(), 0)});
-  // Element i goes to low + i (interior + 1); those that negative padding cuts off stay out.
+  // Element i goes to low + i (interior + 1); elements cut off by negative padding are skipped.
   Region to{0, Ints(in_dims.size())}, from{0, in_strides};
   Ints box(in_dims.size());
   for (size_t d = 0; d < in_dims.size(); ++d) {
     const int64_t low = attrs.low[d];
     const int64_t step = 1 + (d < attrs.interior.size() ? attrs.interior[d] : 0);
     const int64_t first = low >= 0 ? 0 : (-low + step - 1) / step;
-    const int64_t room = out_dims[d] - 1 - low;  // last place, counted from element 0
+    const int64_t room = out_dims[d] - 1 - low;  // last position, relative to element 0
     const int64_t end = room < 0 ? 0 : std::min(in_dims[d], room / step + 1);
     box[d] = std::max<int64_t>(end - first, 0);
     from.start += first * in_strides[d];
@@ -201,7 +201,7 @@ Result<Literal> eval_iota(Evaluator& e, const Instr& instr, Operands&) {
   HEDDLE_ASSIGN_OR_RETURN(Literal out, e.zeros(instr.shape()));
   const Ints dims = out.shape().extents();
   if (dims.empty() || out.elems() == 0) return out;
-  // The numbers once, then repeated along the other dimensions.
+  // One line of numbers, then broadcast along the other dimensions.
   const auto along = static_cast<size_t>(instr.attrs_as<hlo::DimensionAttrs>().dimension);
   HEDDLE_ASSIGN_OR_RETURN(Literal line, Literal::make(Shape::array(out.type(), {dims[along]})));
   Cell (*count)(int64_t) = nullptr;
@@ -254,7 +254,7 @@ Result<Literal> eval_dynamic_update_slice(Evaluator& e, const Instr& instr, Oper
   return out;
 }
 
-// Sizes are static here: a dimension has the size that its shape says.
+// Sizes are static here: a dimension has the size in its shape.
 Result<Literal> eval_dimension_size(Evaluator& e, const Instr& instr, Operands& operands) {
   const int64_t dimension = instr.attrs_as<hlo::DimensionAttrs>().dimension;
   const int64_t size = operands[0].shape().dim(dimension);

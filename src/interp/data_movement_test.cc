@@ -44,7 +44,7 @@ TEST(DataMovement, Pad) {
   EXPECT_EQ(run_op("pad", "s32[8]", {"s32[3] {1, 2, 3}", "s32[] 9"}, "padding=1_2_1"),
             "{9, 1, 9, 2, 9, 3, 9, 9}");
   EXPECT_EQ(run_op("pad", "s32[1]", {"s32[3] {1, 2, 3}", "s32[] 9"}, "padding=-1_-1"), "{2}");
-  // Cut off in front in the middle of the padding between elements.
+  // The front cut is in the middle of the padding between elements.
   EXPECT_EQ(run_op("pad", "s32[5]", {"s32[3] {1, 2, 3}", "s32[] 9"}, "padding=-2_0_2"),
             "{9, 2, 9, 9, 3}");
   EXPECT_EQ(run_op("pad", "s32[5]", {"s32[3] {1, 2, 3}", "s32[] 9"}, "padding=0_-2_2"),

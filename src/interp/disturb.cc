@@ -6,7 +6,7 @@ namespace {
 using tensor::Literal;
 using tensor::Type;
 
-// splitmix64 of a counter, as a number of [-1, 1).
+// splitmix64 of a counter, as a number in [-1, 1).
 double random_at(uint64_t seed, uint64_t counter) {
   uint64_t z = seed + counter * 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

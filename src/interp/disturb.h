@@ -1,6 +1,6 @@
-// Disturbance: every rounding of an evaluation moved at random, within its bound. What the result
-// moves by shows how well the module is conditioned, whatever types it computes in: the scale comes
-// from the operands of each operator, not from the result, which may cancel to zero.
+// Disturbance: perturbs every rounding of an evaluation at random, within its bound. The change of
+// the result shows how well the module is conditioned, whatever types it computes in: the scale
+// comes from the operands of each operator, not from the result, which may cancel to zero.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace heddle::interp {
 
 struct Disturbance {
-  // Relative to each element: of float operands before the operator reads them (terms of a sum,
-  // which may cancel), and of its float results.
+  // Relative to each element: for float operands before the operator reads them (terms of a sum,
+  // which may cancel), and for its float results.
   struct Amounts {
     double operands = 0, result = 0;
   };
@@ -21,8 +21,9 @@ struct Disturbance {
   uint64_t seed = 0;
 };
 
-// Each float (or complex component) x becomes x (1 + amount r), r even in [-1, 1], rounded to its
-// type. The same `seed` and `counter` give the same values; `counter` moves on. Tuples: all leaves.
+// Each float (or complex component) x becomes x (1 + amount r), r uniform in [-1, 1], rounded to
+// its type. The same `seed` and `counter` give the same values; `counter` advances. Tuples: all
+// leaves.
 void disturb(tensor::Literal& value, double amount, uint64_t seed, uint64_t& counter);
 
 }  // namespace heddle::interp

@@ -43,7 +43,7 @@ void add_matmul(const T* a, const T* b, int64_t k_begin, int64_t k_end, int64_t 
   for (int64_t m = 0; m < m_count; ++m) {
     const T* row = a + m * k;
     T* out = c + m * n;
-    if (n == 1) {  // the same sum, without a loop of one element inside
+    if (n == 1) {  // the same sum, without an inner loop of one element
       T sum = *out;
       for (int64_t i = k_begin; i < k_end; ++i) sum += row[i] * b[i];
       *out = sum;
@@ -53,9 +53,9 @@ void add_matmul(const T* a, const T* b, int64_t k_begin, int64_t k_end, int64_t 
   }
 }
 
-// Operand `from` times its scales: one for each block of elements.
+// Operand x times its scales: one for each block of elements.
 Result<Literal> scaled(Evaluator& e, const Literal& x, const Literal& scale) {
-  if (scale.shape().rank() != x.shape().rank()) {  // a scalar: no scales
+  if (scale.shape().rank() != x.shape().rank()) {  // a scalar: unscaled
     if (!scale.shape().is_scalar())
       return user_error("scales {} of {}", tensor::to_string(scale.shape()),
                         tensor::to_string(x.shape()));
@@ -100,8 +100,8 @@ Result<Literal> dot_of(Evaluator& e, const Instr& instr, const hlo::DotAttrs& at
   return out;
 }
 
-// Which group each place along the ragged dimension belongs to, for each place of the dimensions
-// outside of it; -1 behind the last group.
+// The group of each position along the ragged dimension, for each position of the dimensions
+// outside it; -1 after the last group.
 class Groups {
  public:
   Groups(const Literal& sizes, int64_t outer, int64_t ragged) : ragged_(ragged) {
@@ -127,7 +127,7 @@ class Groups {
   std::vector<int64_t> groups_;
 };
 
-// The dimensions of `list` as one: extents before, of and after the ragged one.
+// The dimensions of `list` merged: extents before, of and after the ragged one.
 struct Split {
   int64_t before = 1, ragged = 1, after = 1;
   Split(const Literal& x, const Ints& list, int64_t dimension) {
@@ -187,8 +187,8 @@ Result<Literal> eval_scaled_dot(Evaluator& e, const Instr& instr, Operands& oper
 }
 
 // A row m (or a batch, or a term k of the sum) belongs to a group; with a free ragged dimension the
-// group chooses the right-hand matrix, with a contracting one the result. What lies behind the
-// last group gives zeros.
+// group selects the right-hand matrix, with a contracting one the result. Positions after the last
+// group give zeros.
 Result<Literal> eval_ragged_dot(Evaluator& e, const Instr& instr, Operands& operands) {
   const auto& attrs = instr.attrs_as<hlo::RaggedDotAttrs>();
   const Literal &lhs = operands[0], &rhs = operands[1];

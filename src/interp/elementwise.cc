@@ -12,13 +12,13 @@ namespace {
 
 constexpr int64_t kBlock = 1024;
 
-// One operand of a Body over an array: a scalar among arrays is the same in every lane.
+// One operand of a Body over an array: a scalar operand is the same in every lane.
 class Source {
  public:
   Source(const Literal& x, int64_t elems) : x_(x), spread_(x.shape().is_scalar() && elems != 1) {}
   void load(int64_t begin, int64_t n, Cell* cells) {
     if (!spread_) return load_cells(x_.type(), x_.data(), begin, n, cells);
-    if (begin == 0) std::fill_n(cells, n, load_cell(x_, 0));  // later blocks are no longer
+    if (begin == 0) std::fill_n(cells, n, load_cell(x_, 0));  // later blocks are not longer
   }
 
  private:
@@ -61,7 +61,7 @@ int64_t lanes_for(const Instr& instr) {
 
 Result<Literal> eval_elementwise(Evaluator& e, const Instr& instr, Operands& operands) {
   auto body = Body::compile(instr, e.widen(), lanes_for(instr));
-  HEDDLE_CHECK(body.has_value());  // refusal() has asked
+  HEDDLE_CHECK(body.has_value());  // refusal() has checked that
   return run_body(e, instr, *body, operands);
 }
 
@@ -84,7 +84,7 @@ Result<Literal> eval_map(Evaluator& e, const Instr& instr, Operands& operands) {
 
 namespace {
 
-// Complex types have no single word; their bytes lie as those of an array of floats.
+// Complex types do not fit a word; they are reinterpreted as arrays of floats.
 Result<Literal> bitcast_bytes(Evaluator& e, const Instr& instr, const Literal& x) {
   HEDDLE_ASSIGN_OR_RETURN(Shape from, static_shape(instr.operand(0)->shape()));
   HEDDLE_ASSIGN_OR_RETURN(Shape to, static_shape(instr.shape()));
@@ -101,8 +101,9 @@ Result<Literal> bitcast_bytes(Evaluator& e, const Instr& instr, const Literal& x
 
 }  // namespace
 
-// Between widths: an element becomes several, in a new last dimension, the low bits first; or the
-// inverse. The encodings are those of the declared types, so a widened operand is rounded first.
+// If the widths differ, an element becomes several, in a new last dimension, the low bits first; or
+// the inverse. The encodings are those of the declared types, so a widened operand is rounded
+// first.
 Result<Literal> eval_bitcast_convert(Evaluator& e, const Instr& instr, Operands& operands) {
   Type from = instr.operand(0)->shape().type(), to = instr.shape().type();
   if (tensor::is_complex(from) || tensor::is_complex(to))

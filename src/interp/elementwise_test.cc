@@ -175,7 +175,7 @@ TEST(Elementwise, ComplexMaximumIsByRealThenImaginaryPart) {
 }
 
 TEST(Elementwise, ManyBlocks) {
-  // More elements than fit a block, with a scalar beside them.
+  // More elements than fit a block, with a scalar operand.
   EXPECT_EQ(run(R"(
     i = s32[5000] iota(), iota_dimension=0
     low = s32[] constant(10)
@@ -197,7 +197,7 @@ TEST(Elementwise, MapAppliesItsComputation) {
     ENTRY e { x = f32[3] constant({1, 2, 3})
               ROOT r = f32[3] map(x, x), dimensions={0}, to_apply=f })"),
             "{2, 5, 10}");
-  // A body that is no chain of scalars: evaluated in full for each element.
+  // A body that is not just scalar operators: evaluated in full for each element.
   EXPECT_EQ(run(R"(
     add { a = s32[] parameter(0)
           b = s32[] parameter(1)
@@ -211,7 +211,7 @@ TEST(Elementwise, MapAppliesItsComputation) {
             "{3, 15}");
 }
 
-// Each on a type that its shape rule takes: floats, else integers.
+// Each opcode on a type that its shape rule accepts: floats, else integers.
 TEST(Elementwise, EveryOperatorOfTheTableHasAMeaning) {
   constexpr hlo::Opcode kAll[] = {
 #define HEDDLE_OP(name, ...) hlo::Opcode::name,

@@ -12,10 +12,11 @@ using hlo::Opcode;
 
 namespace {
 
-// Nested calls that fit any thread's stack. Real modules nest a few tens deep.
+// Depth of nested calls that fits any thread's stack. Real modules nest a few tens deep.
 constexpr int kMaxDepth = 400;
 
-// Which family evaluates the opcode; null: eval_elementwise, or none (refusal() says so first).
+// The family that evaluates the opcode; null: eval_elementwise, or none (refusal() reports it
+// first).
 Evaluate family_of(Opcode opcode) {
   switch (opcode) {
     case Opcode::map:
@@ -185,11 +186,11 @@ Evaluator::Plan Evaluator::make_plan(const Computation& computation) {
   }
   plan.root = places.at(computation.root());
 
-  // Backwards: who reads what last. The root is read at the end. A tuple that is only taken apart
-  // gives each element away to its last reader, so that a loop's arrays are updated in place.
+  // Backwards, to find last uses. The root is read at the end. A tuple that is only read by element
+  // hands each element over to its last reader, so that a loop's arrays are updated in place.
   std::vector<bool> read(plan.steps.size(), false);
   read[static_cast<size_t>(plan.root)] = true;
-  std::unordered_map<int, std::vector<int64_t>> taken;  // elements of a tuple read further on
+  std::unordered_map<int, std::vector<int64_t>> taken;  // elements of a tuple read later
   for (size_t i = plan.steps.size(); i-- > 0;) {
     Step& step = plan.steps[i];
     step.last_use.resize(step.operands.size());

@@ -16,7 +16,7 @@ namespace heddle::interp {
 
 class Evaluator;
 
-// A called computation applied to scalars: a Body where it can be one, else evaluated in full.
+// A called computation applied to scalars: compiled to a Body if possible, else evaluated in full.
 class Function {
  public:
   Function(Evaluator& evaluator, const hlo::Computation& computation);
@@ -39,7 +39,7 @@ class Evaluator {
   explicit Evaluator(const Options& options) : options_(options), steps_left_(options.max_steps) {}
   Evaluator(const Evaluator&) = delete;
 
-  // Arguments and results are as held: widened if options say so.
+  // Arguments and results have the held types: widened if the options say so.
   Result<Literal> run(const hlo::Computation& computation, std::vector<Literal> arguments);
   Result<Literal> run_instr(const hlo::Instr& instr, std::vector<Literal> operands);
 
@@ -56,12 +56,12 @@ class Evaluator {
   RandomState& random() { return options_.random ? *options_.random : random_; }
 
  private:
-  // A computation in the form in which it runs.
+  // A computation prepared for execution.
   struct Step {
     const hlo::Instr* instr;
-    std::vector<int> operands;   // steps that gave them
-    std::vector<bool> last_use;  // per operand: nothing reads it afterwards
-    bool steals = false;         // get-tuple-element: the last to read this element
+    std::vector<int> operands;   // steps that compute them
+    std::vector<bool> last_use;  // per operand: no later reads
+    bool steals = false;         // get-tuple-element: the last reader of this element
   };
   struct Plan {
     std::vector<Step> steps;
@@ -75,8 +75,8 @@ class Evaluator {
   Options options_;
   int64_t steps_left_;
   int depth_ = 0;
-  RandomState random_;      // where the caller keeps none
-  uint64_t disturbed_ = 0;  // numbers that options_.disturbance has moved
+  RandomState random_;      // used if the caller keeps none
+  uint64_t disturbed_ = 0;  // count of numbers that options_.disturbance has perturbed
   std::unordered_map<const hlo::Computation*, std::unique_ptr<Plan>> plans_;
   std::unordered_map<const hlo::Computation*, std::unique_ptr<Function>> functions_;
 };
@@ -130,15 +130,15 @@ Result<Literal> eval_conditional(Evaluator& e, const hlo::Instr& instr, Operands
 Result<Literal> eval_collective(Evaluator& e, const hlo::Instr& instr, Operands& operands);
 Result<Literal> eval_custom_call(Evaluator& e, const hlo::Instr& instr, Operands& operands);
 
-// The values of a top-k along the last dimension and their places (topk, custom-call TopK).
+// The values of a top-k along the last dimension and their indices (topk, custom-call TopK).
 Result<Literal> top_k(Evaluator& e, const Literal& x, int64_t k, bool largest);
 
-// Why evaluate() refuses the instruction itself (not what it calls); nothing: it does not.
+// Why evaluate() refuses the instruction itself (not its callees); nothing: it does not.
 std::optional<std::string> refusal(const hlo::Instr& instr);
 // "dot (dot.3)", "custom-call foo (custom-call.2)"; with the model's own nodes
 // "dot (dot.3, layer/MatMul, layer/Add and 2 more)".
 std::string describe(const hlo::Instr& instr);
-// The instructions that run: what the root needs and what has an effect, in order.
+// The instructions to run: those that the root needs and those with an effect, in order.
 std::vector<const hlo::Instr*> live_instrs(const hlo::Computation& computation);
 
 }  // namespace heddle::interp

@@ -26,8 +26,8 @@ class Transform {
  public:
   explicit Transform(int64_t n) : n_(n) {
     const auto size = static_cast<uint64_t>(n);
-    // By definition for short lengths; Bluestein's convolution for the long ones between the
-    // powers of two.
+    // By definition for short lengths; Bluestein's convolution for long ones that are not powers of
+    // two.
     if (!std::has_single_bit(size) && n > 128) {
       chirp_ = chirp();
       inner_ = std::make_unique<Transform>(static_cast<int64_t>(std::bit_ceil(2 * size - 1)));
@@ -52,7 +52,7 @@ class Transform {
     }
     std::copy(result.begin(), result.end(), x);
   }
-  // With the factor 1/n.
+  // Includes the factor 1/n.
   void inverse(Complex* x) const {
     for (int64_t i = 0; i < n_; ++i) x[i] = {x[i].real(), 0 - x[i].imag()};
     forward(x);
@@ -124,7 +124,8 @@ void transform_axis(std::vector<Complex>& values, const Ints& dims, size_t axis,
   }
 }
 
-// Rows of the last dimension cut to, or completed from, the first half of a Hermitian spectrum.
+// Rows of the last dimension truncated to, or completed from, the first half of a Hermitian
+// spectrum.
 std::vector<Complex> first_half(const std::vector<Complex>& values, int64_t n) {
   const int64_t half = n / 2 + 1, rows = static_cast<int64_t>(values.size()) / n;
   std::vector<Complex> result;
@@ -139,7 +140,7 @@ std::vector<Complex> completed(const std::vector<Complex>& values, int64_t n) {
   for (int64_t row = 0; row < rows; ++row) {
     const Complex* x = values.data() + row * half;
     for (int64_t k = 0; k < n; ++k) result.push_back(k < half ? x[k] : std::conj(x[n - k]));
-    // A real signal's mean and alternating part are real.
+    // A real signal's mean and Nyquist component are real.
     Complex* out = result.data() + row * n;
     out[0] = out[0].real();
     if (n % 2 == 0) out[n / 2] = out[n / 2].real();

@@ -31,7 +31,7 @@ std::string transformed(const std::string& op, const std::string& length) {
          "] sine(x)\n" + op;
 }
 
-// Against the definition, for lengths of each way of computing it.
+// Against the definition, for lengths of each algorithm.
 TEST(Fft, ByDefinition) {
   for (int n : {2, 3, 8, 12, 64, 101, 128, 129, 200, 262}) {
     const std::string length = std::to_string(n);

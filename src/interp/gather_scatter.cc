@@ -1,5 +1,5 @@
 // gather and scatter, by the published definition of both: an index vector, taken from the indices
-// array along index_vector_dim, says where in the operand a window starts.
+// array along index_vector_dim, gives the start of a window in the operand.
 #include <algorithm>
 
 #include "interp/evaluator.h"
@@ -15,13 +15,13 @@ bool contains(const Ints& list, int64_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// What gather and scatter have in common.
+// Common to gather and scatter.
 struct WindowIndex {
   const Literal& indices;
   int64_t index_vector_dim;
   const Ints& index_map;              // operand dimension of each component of the index vector
   const Ints& operand_batching_dims;  // operand dimension of each batching dimension …
-  const Ints& indices_batching_dims;  // … and its place in the indices
+  const Ints& indices_batching_dims;  // … and its position in the indices
 
   // Dimensions of the indices without the index vector's.
   Ints batch_dims() const {
@@ -31,7 +31,7 @@ struct WindowIndex {
     return dims;
   }
 
-  // Start in each operand dimension of the window at a batch index; not clamped.
+  // Start of the window at a batch index, in each operand dimension; not clamped.
   Ints start(const Ints& batch, size_t operand_rank) const {
     const Ints strides = row_major_strides(indices.shape().extents());
     Ints start(operand_rank, 0);
@@ -55,7 +55,7 @@ struct WindowIndex {
   }
 };
 
-// The dimensions of `rank` that are not in `window`: those that count batches.
+// The dimensions below `rank` that are not in `window`: the batch dimensions.
 Ints other_dims(int64_t rank, const Ints& window) {
   Ints result;
   for (int64_t d = 0; d < rank; ++d) {
@@ -83,7 +83,7 @@ Result<Literal> eval_gather(Evaluator& e, const Instr& instr, Operands& operands
   const Ints out_strides = row_major_strides(out.shape().extents());
   const Ints batch_strides =
       strides_of(out_strides, other_dims(out.shape().rank(), attrs.offset_dims));
-  // A window's dimensions of size 1 that do not appear in the output.
+  // The window without dimensions of size 1 that do not appear in the output.
   Ints box;
   Region to, from;
   for (size_t d = 0, o = 0; d < dims.size(); ++d) {
@@ -109,7 +109,7 @@ Result<Literal> eval_gather(Evaluator& e, const Instr& instr, Operands& operands
 
 namespace {
 
-// Combines updates into the operands at one place, through to_apply.
+// Combines updates into the operands at one position, through to_apply.
 class Combiner {
  public:
   Combiner(Function& function, Operands& operands, size_t count)
@@ -137,8 +137,8 @@ class Combiner {
 
 }  // namespace
 
-// Updates are combined in row-major order of the updates array; one whose window does not lie in
-// the operand is skipped, element by element.
+// Updates are combined in row-major order of the updates array; elements of a window that are
+// outside the operand are skipped.
 Result<Literal> eval_scatter(Evaluator& e, const Instr& instr, Operands& operands) {
   const auto& attrs = instr.attrs_as<hlo::ScatterAttrs>();
   const size_t count = operands.size() / 2;

@@ -17,7 +17,7 @@ TEST(Gather, RowsAndColumns) {
 }
 
 TEST(Gather, IndexVectorsInTheMiddleAndSwapped) {
-  // Index vectors lie along dimension 0; their first component is the column.
+  // Index vectors are along dimension 0; their first component is the column.
   EXPECT_EQ(run_op("gather", "s32[2]", {kMatrix, "s32[2,2] {{0, 2},{1, 2}}"},
                    "offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0}, "
                    "index_vector_dim=0, slice_sizes={1,1}"),
@@ -63,7 +63,7 @@ TEST(Scatter, RepeatedIndicesCombineInOrder) {
       "scatter_dims_to_operand_dims={0}, index_vector_dim=1";
   EXPECT_EQ(scatter("add(a, b)", "s32[3] {0, 0, 0}", "s32[3] {1, 1, 2}", "s32[3] {3, 4, 5}", attrs),
             "{0, 7, 5}");
-  // The last one wins where the update is taken as it is.
+  // The last one wins if the update replaces the element.
   EXPECT_EQ(scatter("copy(b)", "s32[3] {0, 0, 0}", "s32[3] {1, 1, 2}", "s32[3] {3, 4, 5}", attrs),
             "{0, 4, 5}");
 }

@@ -1,5 +1,5 @@
-// The links of hlo/index_map.h against what operators do: each element of a result is the one of
-// the operand that the expressions name.
+// The links of hlo/index_map.h against the operators' results: each element of a result is the
+// element of the operand that the expressions name.
 #include "hlo/index_access.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using index::Expr;
 
-// The points of a box, in row-major order.
+// The points of a domain, in row-major order.
 std::vector<hlo::Ints> points(const hlo::Ints& box) {
   std::vector<hlo::Ints> all{{}};
   for (int64_t extent : box) {

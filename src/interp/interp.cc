@@ -55,8 +55,8 @@ Result<std::vector<Literal>> hold_arguments(Evaluator& e, const Computation& com
   return result;
 }
 
-// Temporaries are a few times as large as the values; where those fit and these do not, it shows
-// here.
+// Temporaries are a few times as large as the values; they may not fit in memory even if the values
+// do.
 template <typename Fn>
 Result<Literal> within_memory(const std::string& name, Fn fn) {
   try {
@@ -120,7 +120,7 @@ std::vector<std::string> unsupported(const hlo::Module& module) {
     for (const Instr* instr : live_instrs(*computation)) {
       if (refusal(*instr)) {
         result.push_back(describe(*instr));
-        continue;  // what a refused instruction calls does not matter
+        continue;  // callees of a refused instruction do not matter
       }
       for (const Computation* called : instr->called()) {
         if (seen.insert(called).second) pending.push_back(called);

@@ -119,7 +119,7 @@ TEST(Interp, EvaluatesOneInstruction) {
   EXPECT_FALSE(evaluate_instr(*sum, operands));
 }
 
-// A weight as it lies in a model file, as an argument and as a constant.
+// An unaligned weight, as in a model file, as an argument and as a constant.
 TEST(Interp, ElementsMayLieAtAnyAddress) {
   constexpr int64_t kCount = tensor::kLeastUnalignedBytes / 4;
   auto bytes = std::make_shared<std::vector<char>>(kCount * 4 + 8);

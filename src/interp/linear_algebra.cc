@@ -26,7 +26,7 @@ int64_t batches(const Shape& shape) {
   return size == 0 ? 0 : shape.elems() / size;
 }
 
-// Real types keep the real part.
+// For real types keeps the real part.
 Result<Literal> literal_of(const Shape& shape, const std::vector<Complex>& values) {
   HEDDLE_ASSIGN_OR_RETURN(Literal result, Literal::make(shape));
   if (tensor::is_complex(shape.type())) {
@@ -40,7 +40,7 @@ Result<Literal> literal_of(const Shape& shape, const std::vector<Complex>& value
 }
 
 // a = l l^H in place, from the lower triangle of a; zeros above. A matrix that is not positive
-// definite becomes NaN as a whole.
+// definite becomes all NaN.
 void factor(const Matrix& a) {
   const int64_t n = a.rows;
   bool failed = false;
@@ -60,7 +60,7 @@ void factor(const Matrix& a) {
   if (failed) std::fill_n(a.data, n * n, Complex(NAN, NAN));
 }
 
-// Of a real number's zero part it makes no -0.
+// Does not turn a zero imaginary part into -0.
 Complex conjugate(Complex z) { return {z.real(), 0 - z.imag()}; }
 
 void conjugate_transpose(const Matrix& a) {
@@ -74,7 +74,7 @@ void conjugate_transpose(const Matrix& a) {
   }
 }
 
-// a as a function of place: transposed, conjugated, with ones on the diagonal.
+// Access to a by index: transposed, conjugated, with ones on the diagonal.
 struct Triangle {
   const Matrix& a;
   bool lower, transposed, conjugated, unit;
@@ -118,7 +118,7 @@ Result<Literal> eval_triangular_solve(Evaluator&, const Instr& instr, Operands& 
   using Transpose = hlo::TriangularSolveAttrs::Transpose;
   const Shape& shape = operands[1].shape();
   std::vector<Complex> a = values_as<Complex>(operands[0]), b = values_as<Complex>(operands[1]);
-  // x op(a) = b is op(a)^T x^T = b^T: the rows of x are solved for instead of the columns.
+  // x op(a) = b is op(a)^T x^T = b^T: solves for the rows of x instead of the columns.
   const bool op_transposes = attrs.transpose_a != Transpose::no_transpose;
   const bool transposed = op_transposes == attrs.left_side;
   const bool lower = attrs.lower != transposed;

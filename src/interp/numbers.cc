@@ -7,7 +7,7 @@
 namespace heddle::interp {
 namespace {
 
-// The 256 values of a type of at most 8 bits: decoding them by arithmetic would dominate.
+// The 256 values of a type of at most 8 bits: decoding them arithmetically would dominate.
 struct FloatTable {
   explicit FloatTable(Type type) {
     for (size_t bits = 0; bits < 256; ++bits) values[bits] = tensor::float_from_bits(type, bits);
@@ -88,7 +88,7 @@ std::complex<float> to_c64(Complex v) {
   return {static_cast<float>(v.real()), static_cast<float>(v.imag())};
 }
 
-// bits with the value of an integer of `type` in the low end, extended to 64 bits.
+// Wraps the low bits to an integer of `type`, extended to 64 bits.
 uint64_t wrap(Type type, uint64_t bits) {
   int unused = 64 - tensor::type_bits(type);
   bits <<= unused;
@@ -264,7 +264,8 @@ int64_t index_at(const Literal& x, int64_t i) {
 
 double odd_from_u64(uint64_t value) {
   if (value < uint64_t{1} << 53) return static_cast<double>(value);
-  // The low bits beyond 53 only say on which side of a tie the value lies: one sticky bit does.
+  // The low bits beyond 53 only decide on which side of a tie the value is: one sticky bit
+  // suffices.
   int drop = 11 - std::countl_zero(value);
   uint64_t kept = value >> drop;
   if (kept << drop != value) kept |= 1;

@@ -1,6 +1,5 @@
-// Values of elements while they are computed with: f64 for every float, 64 bits for integers,
-// c128 for complex. Reading an element into a Cell is exact; writing it rounds or wraps to the
-// type.
+// Representation of elements during computation: f64 for every float, 64 bits for integers, c128
+// for complex. Reading an element into a Cell is exact; writing it rounds or wraps to the type.
 #pragma once
 
 #include <complex>
@@ -17,7 +16,7 @@ using tensor::Shape;
 using tensor::Type;
 using Complex = std::complex<double>;
 
-// How a type's elements are computed with, and which member of Cell holds them.
+// How a type's elements are computed, and which member of Cell holds them.
 enum class Domain : uint8_t {
   pred,         // u: 0 or 1
   is_signed,    // s: in the range of the type
@@ -47,12 +46,12 @@ inline Cell load_cell(const Literal& x, int64_t i) {
   load_cells(x.type(), x.data(), i, 1, &cell);
   return cell;
 }
-// What storing and loading again would make of them: rounded, wrapped.
+// The effect of storing and loading again: rounds, wraps.
 void round_cells(Type type, int64_t n, Cell* cells);
 double round_to(Type type, double value);
 
-// An element's encoding, masked to its width; not for complex types. A pred's is a byte: any bit of
-// it is true.
+// An element's encoding, masked to its width; not for complex types. A pred is a byte: nonzero is
+// true.
 int bitcast_bits(Type type);
 uint64_t cell_to_bits(Type type, Cell cell);
 Cell cell_from_bits(Type type, uint64_t bits);
@@ -68,8 +67,8 @@ void set_values(Literal& x, const std::vector<T>& values);
 // An index operand's element, with a u64 beyond int64 taken as the largest int64.
 int64_t index_at(const Literal& x, int64_t i);
 
-// An s64 or u64 as a double that rounds to any narrower format as the integer itself does
-// (round to odd).
+// An s64 or u64 as a double that rounds to any narrower format exactly as the integer does (round
+// to odd).
 double odd_from_s64(int64_t value);
 double odd_from_u64(uint64_t value);
 
@@ -79,7 +78,7 @@ Type wide_type(Type type);
 // Error: an unbounded dimension.
 Result<Shape> static_shape(const Shape& shape);
 Shape wide_shape(const Shape& shape);
-// Float and complex leaves converted to the types of `shape`, of equal extents.
+// Converts float and complex leaves to the types of `shape`, which has equal extents.
 Result<Literal> convert_floats(const Literal& x, const Shape& shape);
 
 }  // namespace heddle::interp

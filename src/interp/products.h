@@ -1,4 +1,4 @@
-// What dot, ragged-dot and convolution share: the type in which sums of products are added up.
+// Shared by dot, ragged-dot and convolution: the type in which products are accumulated.
 #pragma once
 
 #include "interp/numbers.h"
@@ -8,7 +8,7 @@ namespace heddle::interp {
 
 enum class Accumulator : uint8_t { f32, f64, integer, complex };
 
-// Integers only where all three types are; f32 unless a type has more bits than it.
+// Integers only if all three types are; f32 unless a type has more bits than f32.
 Accumulator accumulator_of(Type lhs, Type rhs, Type out);
 
 // Calls fn(T{}) with the accumulator's type: float, double, uint64_t (wrapping) or Complex.
@@ -27,10 +27,10 @@ auto with_accumulator(Accumulator accumulator, Fn fn) {
   HEDDLE_UNREACHABLE();
 }
 
-// The array's values with its dimensions in the given order (all of them).
+// The array's values with its dimensions permuted to the given order (all of them).
 template <typename T>
 std::vector<T> values_in_order(const Literal& x, const Ints& order);
-// The inverse: `values` lie in the order of `dims` of `out`, rounded once.
+// The inverse: `values` are in the order `order` of `out`'s dimensions; rounded once.
 template <typename T>
 void put_in_order(Literal& out, const Ints& order, const std::vector<T>& values);
 

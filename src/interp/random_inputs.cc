@@ -11,7 +11,7 @@
 namespace heddle::interp {
 namespace {
 
-constexpr int64_t kUnboundedExtent = 4;  // of a dimension that says nothing of its size
+constexpr int64_t kUnboundedExtent = 4;  // for a dimension without a known bound
 
 class Stream {
  public:
@@ -26,7 +26,7 @@ class Stream {
   uint64_t state_;
 };
 
-// The largest value that an integer type holds, as far as it matters here.
+// The largest value of an integer type, at most INT32_MAX.
 int64_t largest_of(Type type) {
   const int bits = tensor::type_bits(type) - (tensor::is_signed_integer(type) ? 1 : 0);
   return bits >= 32 ? INT32_MAX : (int64_t{1} << bits) - 1;
@@ -39,7 +39,8 @@ void fill_indices(Literal& x, const Wants& wants, Stream& stream) {
     const int64_t limit =
         std::min(wants.limits[static_cast<size_t>(i % components)], largest_of(x.type()));
     if (wants.is_unique) {
-      // Row i / components as a number whose digits are the components, the last one fastest.
+      // Row i / components as a mixed-radix number whose digits are the components, the last one
+      // fastest.
       int64_t row = i / components;
       for (int64_t k = components - 1; k > i % components; --k)
         row /= wants.limits[static_cast<size_t>(k)] + 1;
@@ -48,7 +49,7 @@ void fill_indices(Literal& x, const Wants& wants, Stream& stream) {
       values[static_cast<size_t>(i)] = stream.between(0, limit);
     }
   }
-  // Rows of ascending numbers are in order, whatever their length; unique ones are already.
+  // Sorting all numbers also sorts the rows, whatever their length; unique rows are sorted already.
   if (wants.is_sorted && !wants.is_unique) {
     std::sort(values.begin(), values.end());
     for (size_t i = 0; i < values.size(); ++i)
@@ -68,7 +69,7 @@ void fill_integers(Literal& x, const Wants& wants, Stream& stream) {
   set_values(x, values);
 }
 
-// Symmetric matrices with a dominating diagonal.
+// Symmetric diagonally dominant matrices.
 void make_definite(const Literal& x, std::vector<double>& values) {
   const int64_t rank = x.shape().rank();
   if (rank < 2 || x.shape().dim(-1) != x.shape().dim(-2)) return;
@@ -159,7 +160,7 @@ Literal fill(const Shape& shape, const std::vector<Wants>& wants, size_t& next, 
   return Literal::tuple(std::move(elements));
 }
 
-// Its own stream: an argument does not change with the ones before it.
+// A separate stream per argument, which does not depend on the arguments before it.
 Stream stream_of(uint64_t seed, int64_t number) {
   return Stream(seed * 1000003 + static_cast<uint64_t>(number));
 }

@@ -9,15 +9,15 @@
 
 namespace heddle::interp {
 
-// One literal a parameter of the entry, the same for the same module and seed. Floats lie in
-// [-1, 1] (so that exponentials and long products stay finite), integers are small. A parameter
-// that is used as the indices of a gather, scatter or dynamic slice stays in range (and is sorted
-// or unique where the operator claims it), one that starts a reduction is its neutral value, one
-// that is a random generator's state or a divisor of integers is not zero. Uses are followed
-// through reshapes, converts, tuples, loops and calls. Dynamic dimensions take their bound.
+// One literal per parameter of the entry, the same for the same module and seed. Floats lie in [-1,
+// 1] (so that exponentials and long products stay finite), integers are small. A parameter used as
+// indices of a gather, scatter or dynamic slice stays in range (and is sorted or unique if the
+// operator claims it); a start value of a reduction is its neutral value; the state of a random
+// generator or a divisor of integers is not zero. Uses are followed through reshapes, converts,
+// tuples, loops and calls. Dynamic dimensions take their bound.
 std::vector<tensor::Literal> random_arguments(const hlo::Module& module, uint64_t seed);
 
-// Argument `number` of those, where it is floats of which nothing special is asked.
+// Argument `number` of those, if it is floats with no special requirement.
 tensor::Literal random_floats(const tensor::Shape& shape, uint64_t seed, int64_t number);
 
 }  // namespace heddle::interp

@@ -15,9 +15,9 @@ using hlo::Opcode;
 
 namespace {
 
-// Accumulators of a reduction: one or several cells for each element of the result. A lone binary
-// operator is applied directly, and narrow floats then accumulate in f32: rounding a long bf16 sum
-// at each step would lose it.
+// Accumulators of a reduction: one or several cells for each element of the result. A single binary
+// operator is applied directly, and narrow floats then accumulate in f32: rounding at each step
+// would ruin a long bf16 sum.
 class Accumulators {
  public:
   static Result<Accumulators> make(Evaluator& e, const Computation& to_apply,
@@ -38,7 +38,7 @@ class Accumulators {
     return result;
   }
 
-  // acc[o] = to_apply(acc[o], x), where x is one cell an accumulator.
+  // acc[o] = to_apply(acc[o], x), where x has one cell per accumulator.
   Status add(int64_t o, const Cell* x) {
     Cell* acc = cells_.data() + static_cast<size_t>(o) * count_;
     if (float_ != nullptr) {
@@ -73,7 +73,7 @@ class Accumulators {
         count_(count),
         cells_(static_cast<size_t>(elems) * count),
         scratch_(2 * count) {}
-  // Wrapping to the type may wait until the end, for each that combiner_of names.
+  // For the operators of combiner_of, wrapping to the type may wait until the end.
   void set_direct(Opcode opcode) {
     if (domain_ == Domain::floating) float_ = float_binary(opcode);
     if (domain_ == Domain::is_signed) signed_ = signed_binary(opcode);
@@ -100,7 +100,7 @@ struct WindowWalk {
     for (const hlo::WindowDim& d : window.dims) result.push_back(d.size);
     return result;
   }
-  // The operand's place under `offset` of the window at `at`; nothing in padding and between
+  // The operand's position under `offset` of the window at `at`; nothing in padding and between
   // dilated elements.
   std::optional<int64_t> place(const Ints& at, const Ints& offset, const Ints& strides) const {
     int64_t result = 0;
@@ -119,7 +119,7 @@ struct WindowWalk {
 Result<Literal> eval_reduce(Evaluator& e, const Instr& instr, Operands& operands) {
   const size_t count = operands.size() / 2;
   const Ints dims = operands[0].shape().extents();
-  // Strides in the result of the operand's dimensions: 0 for the reduced ones.
+  // Strides of the result by operand dimension: 0 for the reduced ones.
   Ints strides(dims.size(), 0);
   int64_t elems = 1;
   for (size_t d = dims.size(); d-- > 0;) {
@@ -132,7 +132,7 @@ Result<Literal> eval_reduce(Evaluator& e, const Instr& instr, Operands& operands
   std::span<const Literal> inits(operands.data() + count, count);
   HEDDLE_ASSIGN_OR_RETURN(auto accumulators,
                           Accumulators::make(e, *instr.called()[0], inits, elems));
-  // Row by row of the operand's last dimension.
+  // One row of the operand's last dimension at a time.
   const int64_t row = dims.empty() ? 1 : dims.back();
   const int64_t step = dims.empty() ? 0 : strides.back();
   const size_t outer = dims.empty() ? 0 : dims.size() - 1;
@@ -179,8 +179,8 @@ Result<Literal> eval_reduce_window(Evaluator& e, const Instr& instr, Operands& o
   return accumulators.finish(e, instr.shape());
 }
 
-// In each window `select` picks one element, the first to start with; the window's element of the
-// source is combined by `scatter` into the result there.
+// In each window `select` picks one element, starting with the first; `scatter` combines the
+// window's element of the source into the result at its position.
 Result<Literal> eval_select_and_scatter(Evaluator& e, const Instr& instr, Operands& operands) {
   const Literal &x = operands[0], &source = operands[1];
   const WindowWalk walk{instr.attrs_as<hlo::WindowAttrs>().window, x.shape().extents()};
@@ -212,7 +212,7 @@ Result<Literal> eval_select_and_scatter(Evaluator& e, const Instr& instr, Operan
 
 namespace {
 
-// The slice of `x` at place i of `dimension`, without that dimension; and the inverse.
+// The slice of `x` at index i of `dimension`, without that dimension; and the inverse.
 Region slice_region(const Ints& dims, int64_t dimension, int64_t i) {
   Ints strides = row_major_strides(dims);
   Region region{i * strides[static_cast<size_t>(dimension)], strides};
@@ -240,7 +240,7 @@ void put_slice(Literal& x, int64_t dimension, int64_t i, const Literal& slice) {
 }  // namespace
 
 // to_apply takes a slice of each array and the carries; it gives a slice of each output and the
-// next carries. The result is the outputs and the last carries.
+// next carries. The result is the outputs and the final carries.
 Result<Literal> eval_scan(Evaluator& e, const Instr& instr, Operands& operands) {
   const auto& attrs = instr.attrs_as<hlo::ScanAttrs>();
   const size_t arrays = operands.size() - static_cast<size_t>(attrs.num_carries);

@@ -50,7 +50,7 @@ TEST(Reduce, IntegersWrapAndPredsCombine) {
 }
 
 TEST(Reduce, NarrowFloatsAccumulateInF32) {
-  // One by one a bf16 sum of ones stops at 256.
+  // Rounded at each step, a bf16 sum of ones stops at 256.
   EXPECT_EQ(run(combine("bf16", "add") + R"(ENTRY e {
     one = bf16[] constant(1)
     x = bf16[1000] broadcast(one), dimensions={}

@@ -1,5 +1,6 @@
-// rng-bit-generator as XLA's CPU and GPU give it (Three-Fry and Philox of Salmon et al., "Parallel
-// random numbers: as easy as 1, 2, 3", SC 2011), rng and rng-get-and-update-state.
+// rng-bit-generator with the numbers of XLA's CPU and GPU backends (Three-Fry and Philox of Salmon
+// et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), rng and
+// rng-get-and-update-state.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -57,8 +58,8 @@ void put_bits(Literal& out, int64_t i, uint64_t bits) {
   store_cells(out.type(), out.mutable_data(), i, 1, &cell);
 }
 
-// 64-bit elements take a pair of words each; of narrower ones two share a pair: neighbours along
-// the first even dimension, or else along the longest.
+// 64-bit elements take a pair of words each; narrower ones share a pair with a neighbour: along the
+// first even dimension, or else along the longest.
 uint64_t fill_three_fry(Literal& out, uint64_t key, uint64_t counter) {
   const Ints dims = out.shape().extents();
   if (tensor::type_bits(out.type()) == 64) {
@@ -98,7 +99,7 @@ uint64_t fill_three_fry(Literal& out, uint64_t key, uint64_t counter) {
 }
 
 // Elements take the words of successive 128-bit counters in turn: one, or two if 64 bits wide.
-// Returns the number of counters that were used.
+// Returns the number of counters used.
 uint64_t fill_philox(Literal& out, uint64_t key, uint64_t low, uint64_t high) {
   const int64_t words = tensor::type_bits(out.type()) == 64 ? 2 : 1;
   std::array<uint32_t, 4> x{};
@@ -146,7 +147,7 @@ Result<Literal> eval_rng_bit_generator(Evaluator&, const Instr& instr, Operands&
   return Literal::tuple({std::move(state), std::move(out)});
 }
 
-// From a counter: the same numbers in each evaluation.
+// Counter-based: the same numbers in each evaluation.
 Result<Literal> eval_rng(Evaluator& e, const Instr& instr, Operands& operands) {
   HEDDLE_ASSIGN_OR_RETURN(Shape shape, static_shape(instr.shape()));
   HEDDLE_ASSIGN_OR_RETURN(Literal out, Literal::make(shape));
@@ -170,7 +171,7 @@ Result<Literal> eval_rng(Evaluator& e, const Instr& instr, Operands& operands) {
   return out;
 }
 
-// Gives the state as it was and adds delta to it, as a number of 128 bits, low word first.
+// Returns the old state and adds delta to it, as a 128-bit number, low word first.
 Result<Literal> eval_rng_state(Evaluator& e, const Instr& instr, Operands&) {
   HEDDLE_ASSIGN_OR_RETURN(Literal out, e.zeros(instr.shape()));
   for (int64_t i = 0; i < std::min<int64_t>(out.elems(), 2); ++i)

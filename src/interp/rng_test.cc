@@ -6,7 +6,7 @@
 namespace heddle::interp {
 namespace {
 
-// The known answers that come with the generators' definition (Random123).
+// The known answers published with the generators' definition (Random123).
 TEST(RandomBits, ThreeFryKnownAnswers) {
   using Words = std::array<uint32_t, 2>;
   EXPECT_EQ(three_fry_2x32({0, 0}, {0, 0}), (Words{0x6b200159, 0x99ba4efe}));
@@ -39,7 +39,7 @@ TEST(RngBitGenerator, ThreeFryPairsNeighbours) {
       fmt::format("({{0, 2}}, {{{}, {}, {}, {}}})", words0[0], words0[1], words1[0], words1[1]));
   EXPECT_EQ(generate("u64[2] {0, 0}", "u32[3]", "rng_three_fry"),
             fmt::format("({{0, 2}}, {{{}, {}, {}}})", words0[0], words0[1], words1[0]));
-  // Of [3,2] the second dimension is the even one.
+  // For [3,2] the second dimension is the even one.
   EXPECT_EQ(generate("u64[2] {0, 0}", "u32[2,1]", "rng_three_fry"),
             fmt::format("({{0, 1}}, {{ {{{}}}, {{{}}} }})", words0[0], words0[1]));
   EXPECT_EQ(generate("u64[2] {0, 0}", "u8[2]", "rng_three_fry"), "({0, 1}, {89, 254})");

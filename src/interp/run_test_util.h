@@ -1,4 +1,4 @@
-// What the tests share: evaluating HLO text whose inputs are constants.
+// Shared by the tests: evaluating HLO text whose inputs are constants.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace heddle::interp {
 
-// `text` is a module, or the body of its entry. Null (and a failed test): it is not valid.
+// `text` is a module, or the body of its entry. Null (and a failed test) if it is not valid.
 inline std::unique_ptr<hlo::Module> module_of(std::string text) {
   if (text.find("ENTRY") == std::string::npos) text = "ENTRY e {" + text + "}";
   auto module = hlo::parse_module(text);
@@ -30,7 +30,7 @@ inline Result<tensor::Literal> evaluate_text(const std::string& text, const Opti
   return evaluate(*module, {}, options);
 }
 
-// The value of the root as HLO text writes it, or "error: …".
+// The value of the root as HLO text, or "error: …".
 inline std::string run(const std::string& text, const Options& options = {}) {
   auto result = evaluate_text(text, options);
   return result ? tensor::to_string(*result) : "error: " + result.error().message;

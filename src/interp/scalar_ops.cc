@@ -10,7 +10,7 @@ using hlo::Direction;
 using hlo::Opcode;
 
 double logistic(double x) {
-  // Of the two forms the one whose exponential cannot overflow.
+  // Chooses the form whose exponential cannot overflow.
   if (x >= 0) return 1 / (1 + std::exp(-x));
   double e = std::exp(x);
   return e / (1 + e);
@@ -57,7 +57,7 @@ uint64_t low_bits(uint64_t x, int bits) { return bits == 64 ? x : x & ((uint64_t
 int64_t as_signed(uint64_t x) { return static_cast<int64_t>(x); }
 uint64_t as_unsigned(int64_t x) { return static_cast<uint64_t>(x); }
 
-// A shift amount outside [0, bits), a negative one too, shifts everything out.
+// A shift amount outside [0, bits), including negative ones, shifts all bits out.
 bool beyond(int64_t amount, int bits) { return amount < 0 || amount >= bits; }
 
 Complex complex_sign(Complex z) {
@@ -238,7 +238,7 @@ UnsignedBinary unsigned_binary(Opcode opcode) {
     CASE(or_, a | b);
     CASE(xor_, a ^ b);
     CASE(shift_left, b >= static_cast<uint64_t>(bits) ? 0 : a << b);
-    // The sign of an unsigned type is its topmost bit here.
+    // The sign of an unsigned type is its top bit here.
     CASE(shift_right_arithmetic,
          as_unsigned(as_signed(a << (64 - bits)) >> (64 - bits) >>
                      (b >= static_cast<uint64_t>(bits) ? bits - 1 : static_cast<int>(b))));
@@ -318,7 +318,7 @@ ComplexBinary complex_binary(Opcode opcode) {
 
 namespace {
 
-// The total order is that of sign and magnitude: negative numbers run backwards.
+// The total order is by sign and magnitude: negative numbers are reversed.
 int64_t order_key(double x) {
   auto bits = std::bit_cast<int64_t>(x);
   return bits < 0 ? bits ^ INT64_MAX : bits;

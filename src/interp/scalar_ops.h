@@ -1,6 +1,6 @@
 // The scalar function of each elementwise operator, by domain. Null: the operator is not defined
 // there. Results are not yet rounded to the type. `bits` is the width of the integer type; results
-// of integer functions are right modulo 2^bits.
+// of integer functions are correct modulo 2^bits.
 #pragma once
 
 #include "hlo/attrs.h"
@@ -36,7 +36,7 @@ CellTest comparison(Domain domain, hlo::Direction direction, bool total_order);
 // Rounds the encoding `bits` of a float `type` to fewer exponent and mantissa bits.
 uint64_t reduce_precision(Type type, uint64_t bits, int64_t exponent_bits, int64_t mantissa_bits);
 
-// Truncated towards zero and clamped to the integer type; NaN is 0.
+// Truncated towards zero and clamped to the integer type; NaN gives 0.
 int64_t float_to_signed(double value, int bits);
 uint64_t float_to_unsigned(double value, int bits);
 

@@ -24,8 +24,8 @@ class Line {
   std::vector<Cell>& cells(size_t operand) { return cells_[operand]; }
   const std::vector<size_t>& order() const { return order_; }
 
-  // A bottom-up merge sort: stable, and within bounds whatever the comparator answers, which
-  // std::sort does not promise for one that is no strict order.
+  // A bottom-up merge sort: stable, and within bounds whatever the comparator returns; std::sort is
+  // not if the comparator is not a strict order.
   Status sort() {
     std::iota(order_.begin(), order_.end(), size_t{0});
     const size_t n = order_.size();
@@ -101,7 +101,7 @@ Result<Literal> eval_sort(Evaluator& e, const Instr& instr, Operands& operands) 
   return Literal::tuple(std::move(results));
 }
 
-// In the total order of the type; of equals the first comes first.
+// In the total order of the type; for equal values the first one comes first.
 Result<Literal> top_k(Evaluator& e, const Literal& x, int64_t k, bool largest) {
   Ints dims = x.shape().extents();
   const int64_t n = dims.back();

@@ -1,4 +1,4 @@
-// Steps of Body: which function and which loop an elementwise instruction is.
+// Steps of Body: the function and the loop for each elementwise instruction.
 #include <cmath>
 
 #include "interp/body.h"
@@ -88,7 +88,7 @@ bool make_compare(const Instr& instr, Step& step) {
 
 double re_of(Type type, Cell cell) { return tensor::is_complex(type) ? cell.z.re : cell.f; }
 
-// A number of any type as a double that rounds to `to` as the number itself does.
+// A number of any type as a double that rounds to `to` exactly as the number does.
 double as_double(Type from, Type to, Cell cell) {
   bool exact_enough = to == Type::f64 || to == Type::c128;
   switch (domain_of(from)) {
@@ -142,7 +142,7 @@ void run_reduce_precision(const Step& step, int64_t n, Cell* out, const Cell* a,
   }
 }
 
-// Rounds away from zero with the probability that the fraction is, compared with random bits.
+// Rounds away from zero with a probability equal to the fraction, by comparing it with random bits.
 Cell stochastic_convert(const Step& step, double x, uint64_t random) {
   int bits = tensor::type_bits(step.to);
   double whole = std::trunc(x);

@@ -41,8 +41,8 @@ class Tracer {
     if (parameter < computation.parameters().size())
       push(*computation.parameters()[parameter], path);
   }
-  // The result of a called computation goes on where it was called from; of a loop's body, also
-  // back to its start.
+  // The result of a called computation flows to its callers; that of a loop's body, also back to
+  // its start.
   void leave(const Instr& root, const Path& path) {
     auto callers = callers_.find(root.parent());
     if (callers == callers_.end()) return;
@@ -65,7 +65,7 @@ class Tracer {
     largest = std::max<int64_t>(largest, 0);
     if (limits.size() == components) {
       limits[component] = std::min(limits[component], largest);
-    } else {  // used in two ways: what fits both everywhere
+    } else {  // used in two ways: take values that fit both everywhere
       for (int64_t& each : limits) each = std::min(each, largest);
     }
   }
@@ -112,7 +112,7 @@ void Tracer::use_in_scatter(const Instr& user) {
   wants_.is_unique |= attrs.unique_indices;
 }
 
-// Starts of a dynamic slice or update, from operand `first` on: one scalar a dimension, or all of
+// Starts of a dynamic slice or update, from operand `first` on: one scalar per dimension, or all of
 // them in one array.
 void Tracer::use_as_start(const Instr& user, size_t i, size_t first) {
   const tensor::Shape& x = user.operand(0)->shape();
@@ -127,7 +127,7 @@ void Tracer::use_as_start(const Instr& user, size_t i, size_t first) {
   }
 }
 
-// Uses of tuples and by what calls.
+// Uses of tuples and by instructions with called computations.
 void Tracer::use(const Instr& user, size_t i, const Path& path) {
   switch (user.opcode()) {
     case Opcode::tuple: {
@@ -221,7 +221,7 @@ void Tracer::use_as_value(const Instr& user, size_t i, const Path& path) {
       return;
     case Opcode::add:
     case Opcode::maximum:
-      // A variance plus epsilon, on its way to a root.
+      // A variance plus epsilon, before a root.
       if (!is_integer && user.operands().size() == 2) push(user, path);
       return;
     case Opcode::select:  // negative indices count from the end: select(i < 0, i + n, i)

@@ -1,4 +1,4 @@
-// Walking over boxes of multi-dimensional arrays by strides, counted in elements.
+// Iteration over slices of multi-dimensional arrays by strides, counted in elements.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ using Ints = std::vector<int64_t>;
 Ints row_major_strides(std::span<const int64_t> dims);
 int64_t product(std::span<const int64_t> dims);
 
-// Visits a box in row-major order: for (Walk w(dims); !w.done(); w.next()) … w.index() …
-// A box without elements is done at once; one without dimensions has one element.
+// Visits all indices in row-major order: for (Walk w(dims); !w.done(); w.next()) … w.index() …
+// Without elements it is done at once; without dimensions it has one element.
 class Walk {
  public:
   explicit Walk(std::span<const int64_t> dims) : dims_(dims.begin(), dims.end()) {
@@ -30,7 +30,7 @@ class Walk {
     }
     done_ = true;
   }
-  // The offset of the present index under `strides`.
+  // The offset of the current index under `strides`.
   int64_t offset(std::span<const int64_t> strides) const {
     int64_t result = 0;
     for (size_t d = 0; d < index_.size(); ++d) result += index_[d] * strides[d];
@@ -42,14 +42,14 @@ class Walk {
   bool done_ = false;
 };
 
-// A part of an array: where it starts and how far apart its elements are along each dimension of
-// the box that is copied (0 repeats, negative runs backwards).
+// A part of an array: its start and the distance between elements along each dimension of the
+// copied slice (0 broadcasts, negative runs backwards).
 struct Region {
   int64_t start = 0;
   Ints strides;
 };
 
-// to[to.start + i * to.strides] = from[from.start + i * from.strides] for each i of the box.
+// to[to.start + i * to.strides] = from[from.start + i * from.strides] for each index i in `dims`.
 void copy_box(std::span<const int64_t> dims, int64_t elem_bytes, void* to, const Region& to_region,
               const void* from, const Region& from_region);
 

@@ -8,7 +8,7 @@
 namespace heddle::opt {
 namespace {
 
-// What a row looks at: an opcode's number, or one of these.
+// The opcode that a row matches: an opcode's number, or one of these.
 constexpr int kElementwise = hlo::kOpcodeCount, kAny = hlo::kOpcodeCount + 1;
 
 struct Row {

@@ -1,9 +1,9 @@
-// batch_groups_to_features: a convolution whose batch is cut into groups, each with filters of its
-// own (the gradient of a depthwise filter), becomes one with groups of features, which has kernels.
-// A group of images becomes a group of one feature; the features, which are summed up anyway,
-// become one more spatial dimension that the window covers. So nothing is moved: only dimensions of
-// one are added and the batch is cut where it lies. (As features beside the groups they would have
-// to be transposed.) It ends: each rewrite leaves one convolution with batch groups fewer.
+// batch_groups_to_features: a convolution with batch groups, each with its own filters (the
+// gradient of a depthwise filter), becomes one with feature groups, which has kernels. A group of
+// images becomes a group of one feature; the features, which are summed anyway, become one more
+// spatial dimension that the window covers. No data moves: the rewrite only adds dimensions of
+// extent 1 and splits the batch in place. (Making the features part of the groups would need a
+// transpose.) It ends: each rewrite leaves one convolution with batch groups fewer.
 #include "opt/match.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"
@@ -19,13 +19,14 @@ Ints with_one_before(Ints extents, int64_t d, int64_t extent = 1) {
   return extents;
 }
 
-// Every dimension from `d` on moves up by one.
+// Moves every dimension from `d` on up by one.
 void shift(int64_t d, Ints* spatial, std::initializer_list<int64_t*> others) {
   for (int64_t& s : *spatial) s += s >= d ? 1 : 0;
   for (int64_t* other : others) *other += *other >= d ? 1 : 0;
 }
 
-// The input's batch as (group, image in it), of which the first is the new feature.
+// Splits the input's batch into (group, image within group); the group is the new feature
+// dimension.
 Instr* cut_batch(Instr* input, int64_t groups, hlo::ConvolutionDims* dims, Builder& b) {
   const int64_t at = dims->input_batch;
   Ints extents = with_one_before(input->shape().extents(), at, groups);
@@ -36,7 +37,7 @@ Instr* cut_batch(Instr* input, int64_t groups, hlo::ConvolutionDims* dims, Build
   return b.reshape(input, extents);
 }
 
-// The filter's input features are a part of its window, and one new dimension takes their place.
+// The filter's input features become a window dimension; a new dimension of extent 1 replaces them.
 Instr* widen_filter(Instr* filter, hlo::ConvolutionDims* dims, Builder& b) {
   const int64_t at = dims->kernel_output_feature;
   shift(at, &dims->kernel_spatial, {&dims->kernel_input_feature, &dims->kernel_output_feature});
@@ -54,7 +55,8 @@ Rewriter::Proposal visit(Instr* x, Builder& b) {
   if (features == 0) return {};
   input = cut_batch(input, attrs.batch_group_count, &attrs.dims, b);
   filter = widen_filter(filter, &attrs.dims, b);
-  // The result's one place along the features, before what is outermost of its image.
+  // The result's dimension of extent 1 along the features, before the outermost of its spatial
+  // ones.
   const int64_t at =
       attrs.dims.output_spatial.empty() ? attrs.dims.output_feature : attrs.dims.output_spatial[0];
   shift(at, &attrs.dims.output_spatial, {&attrs.dims.output_batch, &attrs.dims.output_feature});

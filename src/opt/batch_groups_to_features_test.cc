@@ -1,4 +1,4 @@
-// batch_groups_to_features: groups of images become groups of features.
+// batch_groups_to_features: batch groups become feature groups.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,9 +26,9 @@ struct Dim {
 };
 
 struct Case {
-  int64_t groups, images, features, filters;  // images and filters a group
+  int64_t groups, images, features, filters;  // images and filters per group
   std::vector<Dim> dims;
-  std::string input = "01bf", kernel = "01io", output = "01bf";  // in what order
+  std::string input = "01bf", kernel = "01io", output = "01bf";  // dimension orders
 };
 
 std::string extents(const std::string& labels, const std::string& names,

@@ -1,13 +1,13 @@
-// canonicalize_dot: every dot as few dimensions as its operands' memory allows, ideally
-// [B,M,K] x [B,K,N] (B, M, K, N merged by reshapes; each operand's dimensions in any order). A
-// transpose of an operand, also under a reshape that merges dimensions, becomes dimension numbers:
-// index maps read memory in any order, so none is computed where the result can stay in order and
-// M, N and K stay whole. A transpose of the result becomes a swap of the operands. A product over
-// one element is a multiplication.
+// canonicalize_dot: reduces every dot to as few dimensions as its operands' memory order allows,
+// ideally [B,M,K] x [B,K,N] (B, M, K, N merged by reshapes; each operand's dimensions in any
+// order). A transpose of an operand, also under a reshape that merges dimensions, is absorbed into
+// dimension numbers: index maps read memory in any order, so no transpose is computed if the result
+// can stay in order and M, N and K stay whole. A transpose of the result becomes a swap of the
+// operands. A product over one element is a multiplication.
 //
-// How: a dot's dimensions are taken apart into atoms. Atoms of extent 1 go; atoms that are
-// neighbours in memory (batch and contracting ones on both sides), and stay neighbours in the
-// result, are merged.
+// How: a dot's dimensions are split into atoms. Atoms of extent 1 are dropped; atoms that are
+// adjacent in memory (batch and contracting ones on both sides), and stay adjacent in the result,
+// are merged.
 #include <algorithm>
 #include <array>
 #include <tuple>
@@ -26,7 +26,7 @@ using hlo::DotAttrs;
 enum class Role : uint8_t { batch, contracting, free };
 
 // A part of a dimension. `key`: which batch or contracting pair, or which free dimension; `sub`:
-// which part of it. Batch atoms (and free atoms) are in the result in the order of (key, sub).
+// which part of it. Batch atoms (and free atoms) appear in the result in the order of (key, sub).
 struct Atom {
   int64_t extent;
   Role role;
@@ -36,10 +36,10 @@ struct Atom {
 
 struct Side {
   Instr* x;                 // the array whose memory is read
-  std::vector<Atom> atoms;  // in the order in which they lie there
+  std::vector<Atom> atoms;  // in memory order
 };
 
-// Lists of extents by pair: how a batch or contracting dimension is taken apart.
+// Lists of extents by pair: how a batch or contracting dimension is split.
 struct Splits {
   std::vector<Ints> batch, contracting;
   std::vector<Ints>& of(Role role) { return role == Role::batch ? batch : contracting; }
@@ -52,7 +52,7 @@ int64_t index_in(const Ints& list, int64_t value) {
 
 class Canonical {
  public:
-  // `absorbs`: which operands' transposes become dimension numbers, where they can.
+  // `absorbs`: the operands whose transposes become dimension numbers, if possible.
   Canonical(Instr* dot, std::array<bool, 2> absorbs, Builder& b)
       : dot_(*dot),
         attrs_(dot->attrs_as<DotAttrs>()),
@@ -68,12 +68,12 @@ class Canonical {
     merge();
   }
 
-  // How many dimensions M, N and K consist of. (Those of the batch are loops outside in any case.)
+  // Number of dimensions in M, N and K. (Batch dimensions are outer loops in any case.)
   std::array<int64_t, 3> counts() const {
     return {count(0, Role::free), count(1, Role::free), count(0, Role::contracting)};
   }
 
-  // The dot in this form; null where it is so already.
+  // The dot in this form; null if it already has it.
   Instr* build() {
     if (!has(sides_[0].atoms, Role::contracting)) return multiply();
     for (int side : {0, 1}) add_missing_free(side);
@@ -90,7 +90,7 @@ class Canonical {
   // The operand under a transpose, or under a transpose and a reshape that only merges dimensions.
   struct Source {
     Instr* x = nullptr;
-    std::vector<Ints> parts;  // the dimensions of x that each of the dot's operand is made of
+    std::vector<Ints> parts;  // the dimensions of x in each dimension of the dot's operand
   };
   static std::optional<Source> find_source(Instr* operand) {
     Instr* t = operand->is(Opcode::reshape) ? operand->operand(0) : operand;
@@ -111,7 +111,7 @@ class Canonical {
 
   void take_apart(int side, const Ints& batch, const Ints& contracting, bool absorbs) {
     Instr* operand = dot_.operand(static_cast<size_t>(side));
-    std::vector<Atom> whole;  // a dimension each
+    std::vector<Atom> whole;  // one per dimension
     int64_t free = 0;
     for (int64_t d = 0; d < operand->shape().rank(); ++d) {
       Atom atom{operand->shape().dim(d), Role::free, 0, 0};
@@ -129,8 +129,8 @@ class Canonical {
     if (std::optional<Source> source = find_source(operand)) absorb(side, whole, *source);
   }
 
-  // Reads the source instead, if the free atoms stay in order and the pairs are free to be taken
-  // apart in its way.
+  // Reads the source instead, if the free atoms stay in order and the pairs can still be split the
+  // way it needs.
   void absorb(int side, const std::vector<Atom>& whole, const Source& source) {
     const Shape& shape = source.x->shape();
     std::vector<Atom> atoms(static_cast<size_t>(shape.rank()), Atom{1, Role::free, -1, 0});
@@ -166,7 +166,7 @@ class Canonical {
     absorbed_ = true;
   }
 
-  // Pairs that the other side takes apart are taken apart here too: by a reshape.
+  // Pairs that are split on the other side are split here too, by a reshape.
   void finish_splits(int side) {
     std::vector<Atom> atoms;
     for (const Atom& atom : sides_[side].atoms) {
@@ -188,7 +188,7 @@ class Canonical {
     return result;
   }
 
-  // The atom behind `atom` in memory, on a side; null: none.
+  // The atom after `atom` in memory, on a side; null: none.
   const Atom* behind(int side, const Atom& atom) const {
     const std::vector<Atom>& atoms = sides_[side].atoms;
     for (size_t i = 0; i + 1 < atoms.size(); ++i)
@@ -196,7 +196,7 @@ class Canonical {
     return nullptr;
   }
 
-  // Nothing of the same role stands between them in the result.
+  // No atom of the same role is between them in the result.
   bool adjoin_in_result(const Atom& a, const Atom& b) const {
     if (a.role != Role::batch) return true;
     std::vector<std::pair<int64_t, int64_t>> labels;
@@ -207,7 +207,8 @@ class Canonical {
     return at + 1 != labels.end() && *(at + 1) == std::pair(b.key, b.sub);
   }
 
-  // Merged behind another one, rows would not end where the actual extent does (hlo/dim_classes.h).
+  // If merged after another dimension, the rows would not end at the actual extent
+  // (hlo/dim_classes.h).
   bool is_dynamic(int side, const Atom& free) const {
     const bool may_be =
         std::any_of(symbols_.begin(), symbols_.end(), [&](const hlo::Symbol& symbol) {
@@ -296,7 +297,7 @@ class Canonical {
                          [&](const Atom& atom) { return atom.role == role; });
   }
 
-  // A row or a column is a matrix of one.
+  // Makes a row or column a matrix by adding a free dimension of extent 1.
   void add_missing_free(int side) {
     std::vector<Atom>& atoms = sides_[side].atoms;
     if (has(atoms, Role::free)) return;
@@ -327,7 +328,7 @@ class Canonical {
     return result->shape().extents() == extents ? result : b_.reshape(result, extents);
   }
 
-  // One product each. (0 + -0 is 0 where -0 stays -0: the one bit that may differ.)
+  // Each result is a single product. (0 + -0 is 0 but -0 stays -0: the one bit that may differ.)
   Instr* multiply() {
     const Type type = dot_.shape().type();
     for (const Side& side : sides_)
@@ -370,8 +371,8 @@ bool is_plain_dot(const Instr* x) {
          x->attrs_as<DotAttrs>().rest.empty();
 }
 
-// Absorbs what leaves M, N and K no more dimensions than they have without: a kernel runs over one
-// of each, and a transpose that a producer writes costs less than a product in pieces.
+// Absorbs transposes only if M, N and K do not get more dimensions than without: a kernel runs over
+// one dimension of each, and a transpose written by a producer costs less than a product in pieces.
 Instr* canonical(Instr* dot, Builder& b) {
   Canonical plain(dot, {false, false}, b);
   const auto limit = plain.counts();
@@ -386,8 +387,8 @@ Instr* canonical(Instr* dot, Builder& b) {
   return plain.build();
 }
 
-// transpose(dot(x, y)) where the transpose exchanges the free dimensions of x and y, or batch
-// dimensions with each other: dot(y, x), or dot(x, y) with the batch dimensions in that order.
+// transpose(dot(x, y)), where the transpose exchanges the free dimensions of x and y or permutes
+// batch dimensions, becomes dot(y, x), or dot(x, y) with the batch dimensions in that order.
 Instr* absorb_result_transpose(Instr* x, Builder& b) {
   Instr* dot = x->operand(0);
   if (!is_plain_dot(dot) || dot->users().size() > 1) return nullptr;

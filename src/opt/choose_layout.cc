@@ -1,12 +1,12 @@
-// choose_layout: convolutions (and pools that stand alone) take their features last (activations
-// [N,spatial…,C], filters [spatial…,I,O]), and what reads their results keeps that order:
-// elementwise operators, windows, broadcasts, reductions, slices, concatenations, reshapes where
-// dimensions stay whole. A network in NCHW ends with one transpose of what goes in and one of what
-// comes out, where even those do not meet others. Only what a convolution or a pool reaches is
-// touched. No sum changes its order.
+// choose_layout: convolutions (and pools not reached from one) take their features last
+// (activations [N,spatial…,C], filters [spatial…,I,O]), and the consumers of their results keep
+// that order: elementwise operators, windows, broadcasts, reductions, slices, concatenations,
+// reshapes that keep dimensions whole. A network in NCHW ends up with one transpose of its inputs
+// and one of its outputs, unless even these merge with others. Only instructions reachable from a
+// convolution or a pool are changed. No sum changes its order.
 //
 // One walk in order; each instruction is rebuilt at most once, so it ends. A second run finds every
-// convolution in place and changes nothing.
+// convolution in this layout and changes nothing.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -26,8 +26,8 @@ Ints channels_last(int64_t batch, const Ints& spatial, int64_t feature) {
   return order;
 }
 
-// A window as large as its stride on whole patches: convolution_to_dot cuts them out of the input
-// as it lies, and that cut is the only move.
+// A window as large as its stride on whole patches: convolution_to_dot cuts the patches out of the
+// input in its present layout, and that is the only data movement.
 bool is_patches(const Instr* x) {
   const auto& attrs = x->attrs_as<hlo::ConvolutionAttrs>();
   if (attrs.feature_group_count != 1) return false;
@@ -47,8 +47,8 @@ bool is_pointwise(const hlo::Window& window) {
                      [](const hlo::WindowDim& d) { return d.size == 1; });
 }
 
-// A pool over an image with the features second: windows over what stands behind them, the last
-// dimension among it, so that the lanes would lie across the windows.
+// A pool over an image with the features second: its windows include the last dimension, so vector
+// lanes would lie across the windows.
 bool is_pool_of_features(const Instr* x) {
   constexpr int64_t kLeastFeatures = 8, kLeastWindow = 3, kLeastElems = 4096;
   if (!x->is(Opcode::reduce_window) || x->operands().size() != 2 || !are_static_arrays(x) ||
@@ -93,12 +93,12 @@ class Layouts {
   }
 
  private:
-  // What an instruction became stands where that stood, and what else was made before its first
-  // user: which of two branches a kernel takes in follows from the order, and is not to depend on
-  // the layout.
+  // Puts each rebuilt instruction at the position of its original, and any other new instruction
+  // before its first user: which of two branches a kernel fuses depends on the order, and must not
+  // depend on the layout.
   void keep_order() {
     std::vector<Instr*> order = computation_->instrs();
-    std::vector<std::pair<size_t, size_t>> keys(order.size());  // place, and number in `order`
+    std::vector<std::pair<size_t, size_t>> keys(order.size());  // position, and index in `order`
     std::unordered_map<const Instr*, size_t> numbers;
     for (size_t i = order.size(); i-- > 0;) {
       numbers.emplace(order[i], i);
@@ -139,7 +139,7 @@ class Layouts {
     const bool cut = is_patches(x) && !kept_.count(input) && !is_free(input, in);
     if (cut) in = counting(input->shape().rank());
     const Ints out = channels_last(dims.output_batch, dims.output_spatial, dims.output_feature);
-    // A matrix stays as it is: the dot that it becomes takes either side.
+    // A matrix keeps its order: the dot that it becomes takes either one.
     Ints weights = counting(filter->shape().rank());
     if (!cut && !is_pointwise(attrs.window)) {
       weights = dims.kernel_spatial;
@@ -180,7 +180,7 @@ class Layouts {
     return made.has_value();
   }
 
-  // x is from now on what `made` says.
+  // Records `made` as the replacement of x.
   void keep(Instr* x, const Stored& made) {
     b_.check();
     changed_ = true;
@@ -196,7 +196,7 @@ class Layouts {
     computation_->replace_all_uses(x, whole);
   }
 
-  // The largest operand that is kept in another order.
+  // The largest operand that is stored in another order.
   std::optional<size_t> leading_operand(const Instr* x) const {
     std::optional<size_t> lead;
     if (!x->shape().is_array() || !x->shape().is_static()) return lead;
@@ -208,7 +208,7 @@ class Layouts {
     return lead;
   }
 
-  // Not if more would be moved for it than by giving up.
+  // False if following would move more bytes than giving up.
   bool worth_following(Instr* x, size_t lead) {
     const Ints& order = kept_.at(x->operand(lead)).order;
     int64_t following = 0, giving_up = 0;
@@ -258,7 +258,7 @@ class Layouts {
     return made;
   }
 
-  // The value computed in that order, where the transposes it begins with vanish for it; or null.
+  // The value computed in that order, if this removes the transposes at its start; else null.
   Instr* pulled(Instr* value, const Ints& order) {
     const auto known = region_.find(value);
     const bool begins = known == region_.end() || known->second != order;
@@ -281,7 +281,7 @@ class Layouts {
     return result;
   }
 
-  // The same order but for dimensions of extent 1.
+  // The same order, ignoring dimensions of extent 1.
   static bool same_dims(const Ints& a, const Ints& b, const Ints& extents) {
     auto wide = [&](const Ints& order) {
       Ints dims;
@@ -307,10 +307,10 @@ class Layouts {
   hlo::Builder b_;
   StoreAs store_as_;
   IsFree is_free_;
-  std::unordered_map<const Instr*, size_t> places_;  // of what was there, and of what it became
-  size_t place_ = 0;                                 // that is visited
-  Region region_;                                    // that is being computed in another order
-  // Values that exist in another order; and what was made of values for those who want another.
+  std::unordered_map<const Instr*, size_t> places_;  // of original and of rebuilt instructions
+  size_t place_ = 0;                                 // of the instruction being visited
+  Region region_;                                    // being computed in another order
+  // Values stored in another order; and copies of values in the orders that other readers need.
   std::unordered_map<const Instr*, Stored> kept_;
   std::unordered_map<const Instr*, std::vector<Stored>> copies_;
   bool changed_ = false;

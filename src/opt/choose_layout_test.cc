@@ -31,7 +31,7 @@ TEST(ChooseLayout, AConvolutionBetweenTransposes) {
             "transpose[3,3,3,4]{2,3,1,0}(p1)))");
 }
 
-// Tokens become images, are resized and joined, and go into a convolution: no transpose is left.
+// Tokens become images, are resized and concatenated, and feed a convolution: no transpose is left.
 TEST(ChooseLayout, WhatComesBeforeIsComputedInTheWantedOrder) {
   const std::string text =
       "x = f32[1,30,8] parameter(0)\n"
@@ -49,7 +49,7 @@ TEST(ChooseLayout, WhatComesBeforeIsComputedInTheWantedOrder) {
       "dim_labels=bf01_01io->b01f";
   EXPECT_EQ(simplified(text, "choose_layout").find("transpose"), std::string::npos)
       << simplified(text, "choose_layout");
-  // Read by others too, the image is there anyway.
+  // If it has other readers, the image exists anyway.
   const std::string twice = text.substr(0, text.rfind("ROOT")) +
                             "n = f32[1,10,6,4] convolution(c, k), window={size=3x3 pad=1_1x1_1}, "
                             "dim_labels=bf01_01io->b01f\n"
@@ -67,7 +67,7 @@ TEST(ChooseLayout, PoolsAloneTakeTheirFeaturesLast) {
   };
   const std::string moved = simplified(pool("1x1x3x3 pad=0_0x0_0x1_1x1_1"), "choose_layout");
   EXPECT_NE(moved.find("transpose[1,20,21,16]{0,2,3,1}(p0)"), std::string::npos) << moved;
-  // Lanes along the last dimension read neighbours already.
+  // Lanes along the last dimension already read neighbours.
   expect_unchanged(pool("1x1x3x1 pad=0_0x0_0x1_1x0_0"), "choose_layout");
 }
 
@@ -78,12 +78,12 @@ TEST(ChooseLayout, WhatStandsRightStays) {
       "dim_labels=b01f_01io->b01f\n"
       "ROOT r = f32[2,4,5,6] transpose(c), dimensions={0,3,1,2}",
       "choose_layout");
-  // Without a convolution nothing is touched.
+  // Without a convolution nothing changes.
   expect_unchanged(
       "x = f32[2,3,4] parameter(0) t = f32[2,4,3] transpose(x), dimensions={0,2,1}\n"
       "ROOT r = f32[2,4,3] tanh(t)",
       "choose_layout");
-  // Groups of batches are left alone.
+  // Batch groups are not changed.
   expect_unchanged(
       "x = f32[4,2,5] parameter(0) k = f32[4,2,3] parameter(1)\n"
       "ROOT r = f32[2,4,3] convolution(x, k), window={size=3}, dim_labels=bf0_oi0->bf0, "
@@ -101,8 +101,8 @@ TEST(ChooseLayout, PatchesAreCutFromTheInputAsItLies) {
             "reshape[2,6,5](convolution(p0, p1))");
 }
 
-// Two convolutions, a sum around one of them, a pool, a mean: one transpose goes in, none comes
-// out.
+// Two convolutions, a sum around one of them, a pool, a mean: one transpose at the input, none at
+// the output.
 TEST(ChooseLayout, ABlockIsOneRegion) {
   auto module = parse(R"(
     add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
@@ -145,7 +145,7 @@ TEST(ChooseLayout, ThePipelineEndsWithOneTransposeOfTheInput) {
   EXPECT_EQ(count(*module, Opcode::transpose), 2) << hlo::to_string(*module);  // and k
 }
 
-// A random network: values of rank 4 (or 3), whatever operators take them.
+// A random network: values of rank 4 (or 3), and any operators that accept them.
 class RandomNet {
  public:
   explicit RandomNet(uint64_t seed) : random_(seed), module_("net") {
@@ -278,7 +278,7 @@ class RandomNet {
     return b_->pad(x, b_->scalar(Type::f32, 0.25), low, high, Ints(rank, 0));
   }
 
-  // x times something of each image's channels.
+  // x times a gate for each image's channels.
   Instr* gate(Instr* x) {
     Instr* mean = b_->reduce(Opcode::maximum, x, dims_from(2));
     return b_->binary(

@@ -90,7 +90,7 @@ TEST(CanonicalizeDot, MergesDimensions) {
 }
 
 TEST(CanonicalizeDot, WhatDoesNotAdjoinStaysApart) {
-  // The contracting dimensions lie in different orders.
+  // The contracting dimensions are in different orders.
   expect_unchanged(dot("2,3,4", "4,3,5", "lhs_contracting_dims={1,2}, rhs_contracting_dims={1,0}"),
                    "canonicalize_dot");
   // A batch dimension between.
@@ -161,7 +161,7 @@ TEST(CanonicalizeDot, ATransposedResultIsASwap) {
                        "ROOT r = transpose(d), dimensions={1,0}",
                        "canonicalize_dot", true),
             "dot[5,3]{b/ c0/1}(p1, p0)");
-  // Also read as it is.
+  // The transpose's operand also has another reader.
   expect_unchanged(
       "x = f32[3,4] parameter(0) y = f32[4,5] parameter(1)\n"
       "d = dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
@@ -195,7 +195,7 @@ TEST(FoldScale, IntoADotsWeights) {
   EXPECT_EQ(simplified(PRODUCT CHANNELS("a", "1, 3, 5") "ROOT r = multiply(d, a)",
                        "fold_scale_into_weights,{fold_constants,dce}*", true),
             "dot[4,3]{b/ c1/0}(p0, constant[2,3])");
-  // (d - m) * a + b, as batch normalisation leaves it.
+  // (d - m) * a + b, the result of batch normalisation.
   EXPECT_EQ(
       simplified(PRODUCT CHANNELS("m", "1, 2, 3") CHANNELS("a", "1, 3, 5") CHANNELS(
                      "b", "7, 8, 9") "s = subtract(d, m) t = multiply(s, a) ROOT r = add(t, b)",
@@ -216,7 +216,7 @@ TEST(FoldScale, IntoAConvolutionsWeights) {
 }
 
 TEST(FoldScale, OthersStay) {
-  // Not constant; along the rows; weights that others read; a result that others read.
+  // Not constant; along the rows; weights with other readers; a result with other readers.
   expect_unchanged(PRODUCT "a = f32[4,3] parameter(1) ROOT r = multiply(d, a)",
                    "fold_scale_into_weights");
   expect_unchanged(PRODUCT

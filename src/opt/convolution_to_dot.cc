@@ -1,9 +1,8 @@
 // convolution_to_dot: a convolution whose windows do not overlap is a matrix product.
-//  - 1x1 with stride 1: a product over the features; input or kernel comes first, so that the
-//  result
-//    has its dimensions in order if one of the two can give that, and is transposed if not.
-//  - patches (a window as large as its stride, nothing padded): the input is cut into patches by a
-//    reshape and a transpose, and the product runs over the elements of a patch.
+//  - 1x1 with stride 1: a product over the features; input or kernel comes first, whichever gives
+//    the result its dimensions in order; if neither does, the result is transposed.
+//  - patches (a window as large as its stride, without padding): a reshape and a transpose cut the
+//    input into patches, and the product runs over the elements of a patch.
 #include <algorithm>
 
 #include "opt/match.h"
@@ -41,7 +40,7 @@ Instr* make_dot(Instr* x, Instr* lhs, Instr* rhs, const hlo::DotAttrs& attrs, co
   return b.make(Opcode::dot, {lhs, rhs}, attrs, {}, &shape);
 }
 
-// Where each dimension of the convolution's result is among [batch, spatial…, feature].
+// The position of each dimension of the convolution's result in [batch, spatial…, feature].
 Ints result_order(const ConvolutionAttrs& attrs, bool feature_first,
                   const Ints& input_dims_in_order) {
   const auto& dims = attrs.dims;
@@ -73,14 +72,14 @@ Instr* pointwise(Instr* x, Builder& b) {
   for (const auto& d : attrs.window.dims)
     if (d.size != 1 || d.stride != 1) return nullptr;
   Instr *input = x->operand(0), *kernel = x->operand(1);
-  Ints free;  // the input's dimensions without the feature, as a dot leaves them
+  Ints free;  // the input's dimensions without the feature, in the order of the dot's result
   for (int64_t d = 0; d < input->shape().rank(); ++d)
     if (d != dims.input_feature) free.push_back(d);
   const Ints extents = x->shape().extents();
-  // The side that leaves the result in order; where neither does, the one with the features on the
-  // side where the result has them: moving whole rows is left to do.
+  // Prefers the operand order that leaves the result in order; if neither does, the one with the
+  // features on the same side as in the result: then only whole rows move.
   bool feature_first = dims.output_spatial.empty() || dims.output_feature < dims.output_spatial[0];
-  for (bool first : {true, false})  // rather the weights on the right: their panels are packed
+  for (bool first : {true, false})  // prefer the weights on the right: their panels are packed
     if (moves_nothing(result_order(attrs, first, free), extents)) feature_first = first;
   const Ints order = result_order(attrs, feature_first, free);
   const int64_t in = kernel->shape().dim(dims.kernel_input_feature);
@@ -107,7 +106,7 @@ Instr* patches(Instr* x, Builder& b) {
     if (d.size != d.stride || input->shape().dim(dims.input_spatial[i]) % d.size != 0)
       return nullptr;
   }
-  // Each spatial dimension becomes (patch, element in it).
+  // Each spatial dimension becomes (patch, element within patch).
   Ints split, place(static_cast<size_t>(input->shape().rank()));
   for (int64_t d = 0; d < input->shape().rank(); ++d) {
     place[static_cast<size_t>(d)] = static_cast<int64_t>(split.size());
@@ -121,7 +120,7 @@ Instr* patches(Instr* x, Builder& b) {
     split.insert(split.end(), {input->shape().dim(d) / size, size});
   }
   auto at = [&](int64_t d) { return place[static_cast<size_t>(d)]; };
-  // [batch, patches…, then what the product runs over in the kernel's order].
+  // [batch, patches…, then the contracted dimensions in the kernel's order].
   Ints order{at(dims.input_batch)}, over;
   for (int64_t d : dims.input_spatial) order.push_back(at(d));
   Ints product_extents = permuted(split, order), kernel_over;

@@ -8,7 +8,7 @@ namespace heddle::opt {
 namespace {
 
 constexpr int kDeepest = 24;
-// What is larger is not looked at, so that nothing here overflows, nor in 32 bits.
+// Larger numbers are not handled, so that nothing here overflows, even in 32 bits.
 constexpr int64_t kMost = int64_t{1} << 30;
 
 constexpr int kMostVisits = 200;
@@ -72,7 +72,7 @@ Found product(const Instr* x, Walk walk) {
   return in_range({a->dimension, a->step * b->offset, a->offset * b->offset}, x);
 }
 
-// Whether a comparison is true, or false, of all elements.
+// Whether a comparison is true, or false, for all elements.
 std::optional<bool> decided(const Instr* x, Walk walk) {
   if (!x->is(Opcode::compare) || !is_integer(x->operand(0))) return std::nullopt;
   const Found a = coordinate(x->operand(0), walk), b = coordinate(x->operand(1), walk);

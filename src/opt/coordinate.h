@@ -1,4 +1,4 @@
-// Private to opt: integers that are a coordinate of the array that they stand in.
+// Private to opt: recognises integer arrays whose elements are a coordinate of the array.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct Coordinate {
   int64_t offset = 0;
 };
 
-// Looks through movement, conversions to at least 32 bits, arithmetic with numbers, and selects
-// whose condition is the same everywhere (positions from the end that are none). Extents are static
-// ones. None: this is not seen from the operators, or numbers may not fit the type.
+// Follows movement, conversions to at least 32 bits, arithmetic with constants, and selects whose
+// condition is the same everywhere (wrapping of negative indices that never occur). Requires static
+// extents. None: not recognised, or the numbers may not fit the type.
 std::optional<Coordinate> coordinate_in(const hlo::Instr* x);
 
 }  // namespace heddle::opt

@@ -1,6 +1,6 @@
-// The O2 pipeline on files: the operators' own test data, and XLA's HLO files where HEDDLE_CORPORA
-// names their place. It verifies after each pass, a second run changes nothing, and values stay
-// where the interpreter can tell in bounded work.
+// The O2 pipeline on files: the operators' own test data, and XLA's HLO files in HEDDLE_CORPORA.
+// Verifies after each pass, a second run changes nothing, and values stay the same where the
+// interpreter can check that in bounded work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace heddle::opt {
 namespace {
 
-constexpr double kMaxElems = 1e6;  // of all values of a module that is evaluated
+constexpr double kMaxElems = 1e6;  // in all values of an evaluated module
 constexpr double kMaxProducts = 1e8;
 
 bool is_small(const hlo::Module& module) {
@@ -41,7 +41,7 @@ bool is_small(const hlo::Module& module) {
   return elems < kMaxElems && products < kMaxProducts;
 }
 
-// What the pipelines promise not to leave behind.
+// Operators that the pipelines promise to remove.
 void expect_primitives(const hlo::Module& module, const std::string& name) {
   for (const auto& computation : module.computations())
     for (const hlo::Instr* instr : computation->instrs())
@@ -77,7 +77,7 @@ Counts check_directory(const std::string& directory) {
     std::ifstream stream(file);
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
     auto modules = hlo::parse_modules(text);
-    if (!modules) continue;  // some are there to be refused
+    if (!modules) continue;  // some files are meant to be refused
     for (size_t i = 0; i < modules->size(); ++i)
       check_module(*(*modules)[i], fmt::format("{} module {}", file.string(), i), counts);
   }
@@ -91,7 +91,8 @@ TEST(Corpus, OperatorsTestData) {
 
 TEST(Corpus, XlaFiles) {
   const char* corpora = std::getenv("HEDDLE_CORPORA");
-  // Third-party data is no part of the project; script/test sets the variable where it is at hand.
+  // Third-party data is not part of the project; script/test sets the variable if the data is
+  // available.
   if (!corpora) GTEST_SKIP() << "HEDDLE_CORPORA is not set: no third-party HLO files to rewrite";
   const Counts counts = check_directory(std::string(corpora) + "/xla-hlo");
   std::cout << counts.modules << " modules, " << counts.evaluated << " evaluated\n";

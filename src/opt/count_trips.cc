@@ -1,5 +1,5 @@
-// A while that counts to a constant gets its trips as an annotation (hlo/loop_trips.h): fusion
-// makes kernels of loops whose trips are known, and plans run them without asking.
+// A while that counts to a constant gets its trip count as a fact (hlo/loop_trips.h): fusion makes
+// kernels of loops with known trips, and plans run them without evaluating the condition.
 #include "hlo/loop_trips.h"
 #include "opt/counted_loop.h"
 #include "opt/passes.h"

@@ -6,7 +6,7 @@
 namespace heddle::opt {
 namespace {
 
-// The element of `state` that `x` reads; -1: it is something else.
+// The element of `state` that `x` reads; -1: `x` is something else.
 int64_t element_read(const Instr* x, const Instr* state) {
   return x->is(Opcode::get_tuple_element) && x->operand(0) == state ? x->tuple_index() : -1;
 }
@@ -17,7 +17,7 @@ std::optional<int64_t> scalar_constant(const Instr* x) {
   return value->get_s64(0);
 }
 
-// As the type holds it. u64 is not asked for.
+// Wraps as the type does. Not called for u64.
 int64_t wrapped(int64_t value, Type type) {
   switch (type) {
     case Type::s8:

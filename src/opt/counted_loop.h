@@ -1,4 +1,4 @@
-// Loops that count to a constant: how many trips they make.
+// Trip counts of loops that count to a constant.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,10 @@
 
 namespace heddle::opt {
 
-inline constexpr int64_t kMostCountedTrips = 1 << 16;  // where nothing less is enough
+inline constexpr int64_t kMostCountedTrips = 1 << 16;  // for callers without a lower limit
 
-// Of a while whose condition compares an integer of its state with a constant, while the body adds
-// a constant to it and it begins at a constant. None: it is no such loop, or makes more than `most`
-// trips.
+// For a while whose condition compares an integer of its state with a constant, whose body adds a
+// constant to it, and which starts at a constant. None: not such a loop, or more than `most` trips.
 std::optional<int64_t> trip_count(const hlo::Instr* loop, int64_t most);
 
 }  // namespace heddle::opt

@@ -1,6 +1,6 @@
-// cse: equal computations become one, then equal instructions of a computation. Equal: the same
-// opcode, operands, attributes, shape and called computations; names and annotations aside, but for
-// a custom call's configuration.
+// cse: merges equal computations, then equal instructions of a computation. Equal: the same opcode,
+// operands, attributes, shape and called computations; names and annotations are ignored, except a
+// custom call's configuration.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -21,8 +21,8 @@ uint64_t mix(uint64_t hash, uint64_t value) {
   return (hash ^ value) * 0x9e3779b97f4a7c15 + (hash >> 29);
 }
 
-// Weights are gigabytes, and this runs often: of a large constant only the ends are hashed.
-// (Equality looks at everything, but only where these agree.)
+// Weights are gigabytes, and this runs often: only the ends of a large constant are hashed.
+// (Equality compares all bytes, but only if these agree.)
 uint64_t constant_hash(const Literal& literal) {
   if (!literal.shape().is_array() || literal.bytes() == 0) return literal.elements().size();
   const auto* data = static_cast<const char*>(literal.data());
@@ -58,11 +58,11 @@ bool same_but_operands(const Instr& a, const Instr& b) {
     return false;
   if (!a.is(Opcode::constant))
     return a.attrs() == b.attrs() && hlo::configuration(a) == hlo::configuration(b);
-  // Constants by their bits: the flag that says how they were written does not matter.
+  // Constants compare by their bits, however they were written.
   return a.literal().data() == b.literal().data() || a.literal() == b.literal();
 }
 
-// The computation as numbers: instructions by their place. Called computations by their id, so
+// Hash of a computation: instructions by their position. Called computations by their id, so
 // callees must have been merged before.
 uint64_t hash_of(const Computation& computation) {
   std::unordered_map<const Instr*, uint64_t> place;
@@ -84,7 +84,7 @@ bool same(const Computation& a, const Computation& b) {
     if (!same_but_operands(x, y)) return false;
     for (size_t o = 0; o < x.operands().size(); ++o)
       if (twin.at(x.operand(o)) != y.operand(o)) return false;
-    // Orders by hand are rare: such computations stay apart.
+    // Manual ordering is rare: computations with control edges are not merged.
     if (!x.control_predecessors().empty() || !y.control_predecessors().empty()) return false;
     twin.emplace(&x, &y);
   }
@@ -118,7 +118,7 @@ bool merge_computations(hlo::Module& module, const PassContext& context) {
         (*equal)->instrs()[i]->add_nodes(computation->instrs()[i]->nodes());
     }
   }
-  // Nobody calls them any more.
+  // They have no callers any more.
   if (changed) module.remove_dead_computations();
   return changed;
 }
@@ -152,7 +152,7 @@ bool merge_instrs(Computation* computation, const PassContext& context) {
     dead.push_back(instr);
     changed = true;
   }
-  // Users first: a merged one may be an operand of a later merged one.
+  // Users first: a merged instruction may be an operand of a later one.
   for (auto it = dead.rbegin(); it != dead.rend(); ++it)
     if ((*it)->users().empty()) computation->remove(*it);
   return changed;

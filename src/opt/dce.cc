@@ -1,5 +1,5 @@
-// dce: removes instructions, computations and elements of loop states that no output and no effect
-// needs. Parameters of the entry stay: they are the caller's.
+// dce: removes instructions, computations and loop-state elements that no output and no effect
+// needs. Parameters of the entry stay: they belong to the caller.
 #include <algorithm>
 #include <unordered_set>
 
@@ -11,7 +11,7 @@
 namespace heddle::opt {
 namespace {
 
-// Elements of the state that `from` (and all its operands) read.
+// Elements of the state that `from` and its transitive operands read.
 void mark_read(const Instr* from, const Instr* state, std::unordered_set<const Instr*>& seen,
                std::vector<size_t>& found) {
   std::vector<const Instr*> stack{from};
@@ -26,7 +26,8 @@ void mark_read(const Instr* from, const Instr* state, std::unordered_set<const I
   }
 }
 
-// Which elements are read outside, by the condition, by an effect, or by what computes a live one.
+// Which elements are read outside, by the condition, by an effect, or by the computation of a live
+// one.
 std::vector<bool> live_elements(const Loop& loop) {
   std::vector<bool> live(loop.size());
   std::vector<size_t> work;
@@ -58,7 +59,7 @@ std::vector<T> kept(const std::vector<T>& list, const std::vector<bool>& live) {
   return result;
 }
 
-// Reads of `state` by element get their new numbers; dead ones become dead instructions.
+// Renumbers the reads of elements of `state`; reads of dead elements become dead instructions.
 void renumber(Instr* state, const std::vector<int64_t>& place) {
   Computation* computation = state->parent();
   for (Instr* read : std::vector<Instr*>(state->users())) {

@@ -1,8 +1,7 @@
-// drop_layouts: what a layout says inside a module is a hint of another compiler. From here on
+// drop_layouts: layouts inside a module are hints of another compiler and are removed. From here on
 // every array is a logical one; our own layouts are chosen later. A bitcast, the one operator whose
-// value depends on layouts, becomes the reshape and transpose that it is. The layouts of the
-// entry's parameters and result, where they are not row-major, are kept as the module's
-// entry_layout.
+// value depends on layouts, becomes the equivalent reshape and transpose. Layouts of the entry's
+// parameters and result that are not row-major are kept as the module's entry_layout.
 #include <algorithm>
 
 #include "opt/match.h"
@@ -18,7 +17,7 @@ bool is_plain(const Shape& shape) {
   return !shape.layout() || shape.layout()->is_row_major();
 }
 
-// Extents in the order in which they lie in memory, slowest first, is list[physical[i]].
+// Permutation to memory order, slowest dimension first: extents in memory are list[physical[i]].
 Ints physical_order(const tensor::Layout& layout) {
   return {layout.minor_to_major.rbegin(), layout.minor_to_major.rend()};
 }
@@ -27,7 +26,7 @@ bool is_dense(const tensor::Layout& layout) {
   return layout.tiles.empty() && layout.padded_dimensions.empty();
 }
 
-// The same bytes: to the order in memory, read as the other type, as the other extents, and back.
+// The same bytes: into memory order, reinterpreted with the other type and extents, and back.
 Result<Instr*> expand_bitcast(Instr* bitcast, hlo::Builder& b) {
   Instr* x = bitcast->operand(0);
   const Shape &from = x->shape(), &to = bitcast->shape();
@@ -43,7 +42,7 @@ Result<Instr*> expand_bitcast(Instr* bitcast, hlo::Builder& b) {
     if (from_bits > to_bits) {
       extents.push_back(from_bits / to_bits);
     } else if (from_bits < to_bits) {
-      // The innermost parts of the wider type may come from several dimensions.
+      // The innermost parts of the wider type may span several dimensions.
       x = b.reshape(x, {from.elems() * from_bits / to_bits, to_bits / from_bits});
       extents = {x->shape().dim(0)};
     }

@@ -1,9 +1,9 @@
-// dynamic_outermost: rows of a whole batch as one product. Where each of a batch's sequences has a
-// bounded number of rows (Module::symbols), [batch, rows, features] is kept as [rows, batch,
-// features], and heads alike, so that those which are there are the first rows of one matrix: what
-// begins with looked-up rows, a float input or a transpose, and all that follows from there;
-// transposes where it ends. Results are the same to the bit, but for products, whose kernels are
-// others. One walk over the entry.
+// dynamic_outermost: computes the rows of a whole batch as one product. If each sequence of a batch
+// has a bounded number of rows (Module::symbols), [batch, rows, features] is stored as [rows,
+// batch, features], and likewise for heads, so that the valid rows are the first rows of one
+// matrix. The new order starts at looked-up rows, a float input or a transpose and propagates to
+// all consumers that can follow; transposes restore the order at its end. Results are bit-identical
+// except for products, which run in other kernels. One walk over the entry.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -56,7 +56,7 @@ class Mover {
       if (kept_.count(x->operand(i))) entry_->replace_operand(x, i, logical(x->operand(i)));
   }
 
-  // [batch, rows, ...], and nothing else dynamic.
+  // [batch, rows, ...] with no other dynamic dimension.
   bool is_batch_of_rows(const Instr* x) const {
     if (!is_float(x) || x->shape().rank() < 3 || x->shape().dim(0) == 1) return false;
     for (int64_t d = 0; d < x->shape().rank(); ++d)
@@ -78,7 +78,7 @@ class Mover {
         return Stored{order, b_.transpose(x, order)};
       case Opcode::transpose:
         return Stored{order, b_.transpose(x->operand(0), permuted(x->dimensions(), order))};
-      case Opcode::gather: {  // rows of a table, by [batch, rows]
+      case Opcode::gather: {  // rows of a table, indexed by [batch, rows]
         Instr* indices = x->operand(1);
         const hlo::IndexMap by = hlo::index_map(*x, 1), from = hlo::index_map(*x, 0);
         for (int64_t d = 0; d < 2; ++d) {
@@ -95,7 +95,7 @@ class Mover {
     }
   }
 
-  // Its operands in any order; free dimensions of the result stand as they stand there.
+  // Takes operands in any order; free dimensions of the result are in the operand's stored order.
   std::optional<Stored> dot(Instr* x) {
     auto attrs = x->attrs_as<hlo::DotAttrs>();
     if (!attrs.rest.empty()) return std::nullopt;
@@ -120,7 +120,7 @@ class Mover {
     return Stored{result, b_.make(Opcode::dot, std::move(operands), std::move(attrs), {}, &shape)};
   }
 
-  // x is from now on what `made` says.
+  // Records `made` as the replacement of x.
   void keep(Instr* x, const Stored& made) {
     b_.check();
     changed_ = true;
@@ -132,7 +132,7 @@ class Mover {
     }
   }
 
-  // The largest operand that is kept in another order.
+  // The largest operand that is stored in another order.
   std::optional<size_t> leading_operand(const Instr* x) const {
     std::optional<size_t> lead;
     for (size_t i = 0; i < x->operands().size(); ++i) {

@@ -1,6 +1,6 @@
 // expand_batch_norm: batch normalisation as reductions and elementwise operators. Narrow floats are
-// computed with in f32. The variance is that of the distances from the mean (two passes over the
-// data), which does not cancel.
+// computed in f32. The variance is the mean square of the distances from the mean (two passes over
+// the data), which avoids cancellation.
 #include <numeric>
 
 #include "opt/match.h"
@@ -41,7 +41,7 @@ class Expander {
 
  private:
   Instr* operand(size_t i) { return b_.convert(norm_.operand(i), type_); }
-  // In the type of operand i.
+  // Converts to the type of operand i.
   Instr* as(Instr* x, size_t i) { return b_.convert(x, norm_.operand(i)->shape().type()); }
   Instr* wide(Instr* per_feature) { return b_.broadcast(per_feature, extents_, {feature_}); }
   Instr* binary(Opcode opcode, Instr* x, Instr* y) { return b_.binary(opcode, x, y); }
@@ -51,8 +51,8 @@ class Expander {
     return b_.unary(Opcode::rsqrt,
                     binary(Opcode::add, variance, b_.full(variance->shape(), epsilon_)));
   }
-  // (x - mean) * (scale / sqrt(variance + epsilon)) + offset. The factor is per feature: where the
-  // statistics are constants it folds.
+  // (x - mean) * (scale / sqrt(variance + epsilon)) + offset. The factor is per feature: if the
+  // statistics are constants it is folded.
   Instr* normalized(Instr* x, Instr* mean, Instr* variance, Instr* scale, Instr* offset) {
     Instr* factor = binary(Opcode::multiply, scale, inverse_deviation(variance));
     Instr* centered = binary(Opcode::subtract, x, wide(mean));

@@ -1,5 +1,5 @@
-// expand_map: map applies a computation of scalars to every element. Where that computation holds
-// elementwise operators only it is the same operators on the arrays.
+// expand_map: map applies a computation of scalars to every element. If that computation has
+// elementwise operators only, they are applied to the arrays directly.
 #include <algorithm>
 #include <unordered_map>
 
@@ -18,7 +18,7 @@ bool is_liftable(const Instr* instr) {
     case Opcode::copy:
       return true;
     case Opcode::map:
-      return false;  // one that was left as it is
+      return false;  // not expanded itself
     case Opcode::broadcast:
     case Opcode::reshape:
       return instr->operand(0)->shape().is_scalar();
@@ -27,7 +27,7 @@ bool is_liftable(const Instr* instr) {
   }
 }
 
-// Operators of scalars become operators of arrays of the map's dimensions.
+// Rebuilds operators of scalars as operators on arrays of the map's dimensions.
 Instr* lift(Instr* map, hlo::Builder& b) {
   std::unordered_map<const Instr*, Instr*> arrays;
   for (const Instr* instr : map->called()[0]->instrs()) {

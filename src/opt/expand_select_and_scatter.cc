@@ -1,9 +1,9 @@
-// expand_select_and_scatter: the gradient of a maximum over windows as elementwise operators. Of
-// each window the offset of the chosen element is found, element by element in the order of the
-// window as HLO has it; then the window's value goes to where that offset is:
+// expand_select_and_scatter: the gradient of a maximum over windows as elementwise operators. First
+// finds the offset of the chosen element of each window, element by element in HLO's window order;
+// then sends the window's value to that offset:
 //   windows that touch but do not overlap: result = select(offset of the element == chosen, value)
 //   others: the sum over all offsets of select(offset == chosen, value), spread by the strides
-// Sums have the order of the windows, so that results are the same bits.
+// Sums run in the order of the windows, so that results are bit-identical.
 #include "hlo/combiner.h"
 #include "opt/match.h"
 #include "opt/passes.h"
@@ -20,7 +20,7 @@ bool is_plain(const WindowDim& w) {
   return w.lhs_dilate == 1 && w.rhs_dilate == 1 && !w.reversal && w.pad_low >= 0 && w.pad_high >= 0;
 }
 
-// The comparison of the chosen element with a new one that keeps it.
+// The comparison that keeps the chosen element over a new one.
 const hlo::CompareAttrs* keeps(const Computation& select) {
   const Instr* root = select.root();
   if (!root->is(Opcode::compare) || select.instrs().size() != 3 ||
@@ -54,7 +54,7 @@ class Expander {
         in_(x_->shape().extents()),
         out_(source_->shape().extents()) {
     offsets_.push_back(Ints(dims_.size(), 0));
-    for (size_t i = 0; i < offsets_.size(); ++i) {  // in the order of the window
+    for (size_t i = 0; i < offsets_.size(); ++i) {  // in window order
       Ints next = offsets_[i];
       for (size_t d = next.size(); d-- > 0;) {
         if (++next[d] < dims_[d].size) {
@@ -72,7 +72,7 @@ class Expander {
   }
 
  private:
-  // Elements that windows see at `offset`, one a window.
+  // The elements at `offset` in the windows, one per window.
   Instr* seen(const Ints& offset) {
     Ints low, high, starts, limits, strides;
     for (size_t d = 0; d < dims_.size(); ++d) {
@@ -87,12 +87,11 @@ class Expander {
     Instr* padded = x_;
     bool pads = false;
     for (size_t d = 0; d < dims_.size(); ++d) pads |= low[d] > 0 || high[d] > 0;
-    if (pads)
-      padded = b_.pad(x_, b_.scalar(x_->shape().type(), 0), low, high, Ints(low.size(), 0));
+    if (pads) padded = b_.pad(x_, b_.scalar(x_->shape().type(), 0), low, high, Ints(low.size(), 0));
     return b_.slice(padded, starts, limits, strides);
   }
 
-  // Where `offset` is an element of the array, not padding; null: everywhere.
+  // Whether `offset` is an element of the array rather than padding, per window; null: everywhere.
   Instr* inside(const Ints& offset) {
     Instr* all = nullptr;
     for (size_t d = 0; d < dims_.size(); ++d) {
@@ -116,7 +115,7 @@ class Expander {
     return b_.full(Shape::array(Type::s32, extents), static_cast<double>(offset));
   }
 
-  // The number of the offset that each window chooses; -1: all of it is padding.
+  // The index of the offset that each window chooses; -1: the window is all padding.
   Instr* choose() {
     Instr *best = nullptr, *chosen = number(0, out_);
     for (size_t i = 0; i < offsets_.size(); ++i) {
@@ -161,13 +160,14 @@ class Expander {
     Instr* here = b_.full(numbers, 0);
     for (size_t d = 0; d < dims_.size(); ++d) {
       if (dims_[d].size == 1) continue;
-      here = b_.binary(Opcode::multiply, here,
-                       b_.full(numbers, static_cast<double>(dims_[d].size)));
+      here =
+          b_.binary(Opcode::multiply, here, b_.full(numbers, static_cast<double>(dims_[d].size)));
       here = b_.binary(Opcode::add, here, b_.iota(numbers, kept[d] + 1));
     }
     Instr* value = b_.broadcast(source_, split, kept);
-    Instr* result = b_.select(b_.compare(hlo::Direction::eq, here, b_.broadcast(chosen, split, kept)),
-                              value, b_.full(value->shape(), 0));
+    Instr* result =
+        b_.select(b_.compare(hlo::Direction::eq, here, b_.broadcast(chosen, split, kept)), value,
+                  b_.full(value->shape(), 0));
     result = b_.reshape(result, whole);
     if (whole == in_) return result;
     return b_.pad(result, zero(), Ints(in_.size(), 0), high, Ints(in_.size(), 0));

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Integers: many of a window are equal.
+// Integers, so that many elements of a window are equal.
 std::string gradient(const std::string& extents, const std::string& windows,
                      const std::string& window, const std::string& type = "s32",
                      const std::string& direction = "GE", const std::string& combine = "add",

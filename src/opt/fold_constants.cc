@@ -1,7 +1,7 @@
-// fold_constants: evaluates what depends on constants only, with the interpreter, where the result
-// is small and the work is bounded. Larger results stay expressions: they become the program's
-// `once` section. What a broadcast or an iota can say stays one of those, and a constant whose
-// elements are all equal becomes a broadcast: rules see through it, and it costs no memory.
+// fold_constants: evaluates expressions of constants with the interpreter if the result is small
+// and the work is bounded. Larger results stay expressions: they become the program's `once`
+// section. Broadcasts and iotas are kept as such, and a constant whose elements are all equal
+// becomes a broadcast: rules see through it, and it costs no memory.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -15,7 +15,7 @@
 namespace heddle::opt {
 namespace {
 
-// Results made of iotas and splats alone are cheaper to compute again than to load, unless small.
+// Results made of iotas and splats alone are cheaper to recompute than to load, unless small.
 constexpr int64_t kMaxGeneratedElems = 1024;
 
 bool all_elements_equal(const Literal& literal) {
@@ -32,7 +32,7 @@ Literal first_element(const Literal& literal) {
   return result;
 }
 
-// Operators that are evaluated at all: pure, bounded, and defined to the last bit.
+// Operators that may be evaluated: pure, bounded, and defined to the last bit.
 bool is_foldable(const Instr* instr) {
   switch (instr->opcode()) {
     case Opcode::constant:
@@ -59,8 +59,8 @@ bool is_foldable(const Instr* instr) {
          !instr->operands().empty() && are_static_arrays(instr);
 }
 
-// Numbers of places that broadcasts alone read, perhaps after more counting: who unrolls the loop
-// over them knows each one.
+// Index values (hlo/places.h) that are read only by broadcasts and further index arithmetic:
+// unrolling a loop over them makes each one a known constant.
 bool stays_counted(const Instr* x) {
   return x->shape().is_array() && x->shape().rank() == 1 && hlo::counts_places(x) &&
          !x->users().empty() &&
@@ -69,7 +69,7 @@ bool stays_counted(const Instr* x) {
          });
 }
 
-// Scalar operations, roughly; an upper bound for what loops.
+// Approximate number of scalar operations; an upper bound for operators with inner loops.
 double work_of(const Instr* instr) {
   double work = static_cast<double>(instr->shape().elems());
   for (const Instr* operand : instr->operands())
@@ -136,8 +136,8 @@ class Folder {
                : b.make(Opcode::broadcast, {scalar}, hlo::DimensionsAttrs{}, {}, &shape);
   }
 
-  // A constant, or an iota or broadcast of one that is small enough to be written out.
-  // `generated` turns false at a constant with elements of its own.
+  // A constant, or an iota or broadcast of one that is small enough to materialise. `generated`
+  // becomes false at a constant with more than one element.
   bool is_known(const Instr* x, bool& generated) const {
     if (!is_static_array(x)) return false;
     if (const Literal* value = constant_of(x)) {

@@ -1,8 +1,8 @@
-// fold_scale_into_weights: (x · W) * a => x · (W * a) where W is constant and `a` a constant per
-// output channel, also through constants added in between: what inference-mode batch normalisation
-// and scaled projections leave behind a convolution or a dot. The product W * a is a constant
-// expression: folded here if small, computed once at load time if not.
-// Rounding changes (each weight is rounded once more; a pass of O2), so it is named in the notes.
+// fold_scale_into_weights: (x · W) * a => x · (W * a) for constant W and `a` constant per output
+// channel, also through constants added in between: the result of inference-mode batch
+// normalisation and scaled projections after a convolution or a dot. The product W * a is a
+// constant expression: folded here if small, computed at load time if not. Rounding changes (each
+// weight is rounded once more; a pass of O2), so it is named in the notes.
 #include <algorithm>
 
 #include "opt/match.h"
@@ -25,14 +25,14 @@ bool is_wide_float(const Instr* x) {
   return x->shape().type() == Type::f32 || x->shape().type() == Type::f64;
 }
 
-// Constant weights that only their contraction `of` reads, in the type that it sums up in: narrower
-// ones would be rounded again.
+// Constant weights read only by their contraction `of`, and in its accumulation type: narrower ones
+// would be rounded again.
 bool is_own_constant(const Instr* x, const Instr* of) {
   return x->users().size() == 1 && x->shape().type() == of->shape().type() &&
          is_constant_expression(x);
 }
 
-// The result's dimension that is `d` of the dot's operand `side`, a free one.
+// The result's dimension for the free dimension `d` of the dot's operand `side`.
 int64_t result_dim(const Instr* dot, size_t side, int64_t d) {
   const auto& attrs = dot->attrs_as<hlo::DotAttrs>();
   const auto batch = static_cast<int64_t>(attrs.lhs_batch_dims.size());
@@ -68,7 +68,7 @@ std::optional<Contraction> contraction_of(Instr* x) {
   return std::nullopt;
 }
 
-// A constant of one number, or of one a channel.
+// A constant with one value, or with one value per channel.
 bool is_channel_constant(const Instr* x, const Contraction& c) {
   if (splat_of(x)) return true;
   return x->is(Opcode::broadcast) && x->operand(0)->is(Opcode::constant) &&
@@ -80,7 +80,7 @@ class Chain {
   Chain(const Contraction& c, Builder& b)
       : c_(c), b_(b), channels_(c.instr->shape().dim(c.channel_dim)) {}
 
-  // Follows the only reader of each step; keeps the last step that multiplies.
+  // Follows the chain of sole readers; keeps the last step that multiplies.
   void follow() {
     Instr* at = c_.instr;
     std::vector<Step> steps;
@@ -105,7 +105,7 @@ class Chain {
   }
   Instr* last() const { return last_; }
 
-  // x · (W * scale) + shift, in place of last().
+  // x · (W * scale) + shift, replacing last().
   Instr* build() {
     Instr *scale = nullptr, *shift = nullptr;
     for (const Step& step : steps_) {
@@ -155,8 +155,8 @@ Result<bool> fold_scale_into_weights(hlo::Module& module, const PassContext& con
     Builder b(computation);
     const std::vector<Instr*> all = computation->instrs();
     for (Instr* instr : all) {
-      // Only what was there before is looked at, and only readers behind it are removed later
-      // (dce).
+      // Only instructions that existed before are visited, and only downstream readers are removed
+      // later (dce).
       const std::optional<Contraction> contraction = contraction_of(instr);
       if (!contraction) continue;
       Chain chain(*contraction, b);
@@ -169,7 +169,7 @@ Result<bool> fold_scale_into_weights(hlo::Module& module, const PassContext& con
           "constant weights (rounding differs)");
       changed = true;
     }
-    // What was replaced is dead, but still reads its weights.
+    // The replaced instructions are dead, but still count as readers of their weights.
     if (changed) computation->remove_dead();
   }
   return changed;

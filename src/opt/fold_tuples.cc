@@ -1,5 +1,5 @@
-// fold_tuples: an element of a tuple that was just built is the value itself; a tuple built of all
-// the elements of another is the other.
+// fold_tuples: an element of a newly built tuple is the value itself; a tuple built of all the
+// elements of another is that other tuple.
 #include "opt/match.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"

@@ -80,7 +80,7 @@ class Follower {
         return take();
       case Mapping::regroup:
         return regrouped();
-      case Mapping::permute:  // only other names for the dimensions
+      case Mapping::permute:  // only renames the dimensions
         return Stored{result_, kept_.instr};
       default:
         return std::nullopt;
@@ -88,8 +88,9 @@ class Follower {
   }
 
  private:
-  // The result's dimensions stand as those of the operand that they are seen in; what is merged or
-  // split together, and what is new behind the dimension that it stands behind logically.
+  // Result dimensions take the order of the operand dimensions that map to them; dimensions that
+  // are merged or split stay together, and a new dimension comes right after its logical
+  // predecessor.
   void find_order() {
     for (int64_t d : order_) {
       if (contains(gathered_, d)) continue;
@@ -108,7 +109,7 @@ class Follower {
     }
   }
 
-  // No sum changes its order.
+  // Sums keep their order.
   bool keeps_sums() const {
     Ints summed;
     for (int64_t d : order_) {
@@ -120,7 +121,7 @@ class Follower {
     return is_ascending(summed);
   }
 
-  // Scalars stand for every element, in any order.
+  // Scalar operands are used unchanged.
   std::optional<Stored> beside_others() {
     for (size_t k = 0; k < x_->operands().size(); ++k)
       if (hlo::index_map(*x_, k).is_opaque) return std::nullopt;
@@ -130,7 +131,7 @@ class Follower {
     return rebuilt(std::move(operands));
   }
 
-  // What it has beside the lead are scalars.
+  // Operands beyond those given are scalars.
   std::optional<Stored> rebuilt(std::vector<Instr*> operands) {
     for (size_t k = operands.size(); k < x_->operands().size(); ++k)
       operands.push_back(x_->operand(k));
@@ -170,13 +171,13 @@ class Follower {
     return std::nullopt;
   }
 
-  // Dimensions that are merged or split must lie together, in order; they are brought together
-  // where they do not: one transpose, which going back to the logical order would take as well.
+  // Dimensions that are merged or split must be adjacent and in order; if not, one transpose brings
+  // them together, which going back to the logical order would need as well.
   std::optional<Stored> regrouped() {
     if (x_->shape().type() != lead_->shape().type()) return std::nullopt;
     if (is_counting(result_) && !moves_nothing(order_, lead_->shape().extents()) &&
         gathered_ != order_)
-      return std::nullopt;  // nothing is won
+      return std::nullopt;  // no gain
     return Stored{
         result_, b_.reshape(store_as_(lead_, gathered_), permuted(x_->shape().extents(), result_))};
   }

@@ -1,7 +1,7 @@
 // fourier_products: Fourier transforms as products of real matrices.
-// A transform of n numbers is a product with the n by n matrix of roots of unity.
-// Longer ones go by two factors of n = p·q (Cooley and Tukey): element j = j1·q + j2 of x, and
-// element k = k1 + p·k2 of the result, are
+// A transform of n numbers is a product with the n by n matrix of roots of unity. Longer ones are
+// split by two factors of n = p·q (Cooley and Tukey): with element j = j1·q + j2 of x, element k =
+// k1 + p·k2 of the result is
 //   X[k] = sum over j2 of w(n, j2·k1) · w(q, j2·k2) · (sum over j1 of w(p, j1·k1) · x[j])
 // so the inner sums are transforms of p along j1, the outer ones transforms of q along j2.
 #include <algorithm>
@@ -21,16 +21,16 @@ using hlo::Builder;
 using hlo::FftAttrs;
 using Kind = hlo::FftAttrs::Kind;
 
-// A complex array as two real ones; `im` is null where it is zero.
+// A complex array as two real ones; `im` is null if it is zero.
 struct Parts {
   Instr* re = nullptr;
   Instr* im = nullptr;
 };
 
-// A length goes by factors above kLongestOfFactors where both are at least kLeastFactor, and above
-// kLongest in any case; lengths above kLongestWhole stay, as do inverse transforms to more than
-// kLongestReal real numbers, which are one product. Measured on one thread of Zen 5, beside host
-// calls, in which the parts are joined and taken apart element by element.
+// Lengths above kLongestOfFactors are split if both factors are at least kLeastFactor, lengths
+// above kLongest always; lengths above kLongestWhole are not rewritten, nor are inverse transforms
+// to more than kLongestReal real numbers, which are one product. Measured on one thread of Zen 5,
+// against host calls, which interleave and separate the parts element by element.
 constexpr int64_t kLongestOfFactors = 64, kLeastFactor = 4, kLongest = 256;
 constexpr int64_t kLongestWhole = 4096, kLongestReal = 512;
 
@@ -52,7 +52,7 @@ bool has_products(int64_t n) {
   return n <= kLongestWhole && p > 1 && has_products(n / p);  // p is no longer than n / p
 }
 
-// The angle of turn · k / n, kept exact for whole quarters.
+// cos(2π·k / n), exact for multiples of a quarter turn.
 double cosine(int64_t k, int64_t n) {
   k = ((k % n) + n) % n;
   if (4 * k % n == 0) return std::array{1.0, 0.0, -1.0, 0.0}[static_cast<size_t>(4 * k / n)];
@@ -68,8 +68,8 @@ class Transform {
  public:
   Transform(Type type, Builder& b) : type_(type), b_(b) {}
 
-  // Along dimension d; the first `count` results are the last dimension. sign: -1 forward, 1
-  // inverse.
+  // The transform along dimension d; its first `count` results become the last dimension. sign: -1
+  // forward, 1 inverse.
   Parts along(const Parts& z, int64_t d, int64_t sign, int64_t count) {
     const int64_t n = z.re->shape().dim(d);
     if (goes_by_factors(n)) return first(by_factors(z, d, sign), count);
@@ -83,7 +83,7 @@ class Transform {
     return result;
   }
 
-  // n real numbers of the n / 2 + 1 first of a transform that is symmetric.
+  // n real numbers from the first n / 2 + 1 results of a symmetric transform.
   Instr* to_real(const Parts& z, int64_t d, int64_t n) {
     const auto weight = [&](int64_t k) {
       return (k == 0 || 2 * k == n ? 1.0 : 2.0) / static_cast<double>(n);
@@ -101,7 +101,7 @@ class Transform {
     return {times(z.re), z.im != nullptr ? times(z.im) : nullptr};
   }
 
-  // The last dimension moves to d.
+  // Moves the last dimension to d.
   Parts moved(const Parts& z, int64_t d) {
     Ints order = counting(z.re->shape().rank() - 1);
     order.insert(order.begin() + d, z.re->shape().rank() - 1);
@@ -157,7 +157,7 @@ class Transform {
     return each(outer, [&](Instr* x) { return b_.reshape(b_.transpose(x, order), whole); });
   }
 
-  // Element [j2, k1] of dimension d and the last one is turned by j2 · k1 / n.
+  // Multiplies element [j2, k1] of dimension d and the last one by the twiddle factor w(n, j2·k1).
   Parts turned(const Parts& z, int64_t d, int64_t n, int64_t sign) {
     const Shape& shape = z.re->shape();
     const int64_t last = shape.rank() - 1, q = shape.dim(d), p = shape.dim(last);
@@ -174,7 +174,7 @@ class Transform {
   Builder& b_;
 };
 
-// Static, of lengths whose factors are small.
+// Static, with lengths whose factors are small.
 bool has_products(const Instr& fft) {
   if (!are_static_arrays(&fft) || fft.shape().elems() == 0) return false;
   const auto& attrs = fft.attrs_as<FftAttrs>();
@@ -184,7 +184,7 @@ bool has_products(const Instr& fft) {
   return std::all_of(lengths.begin(), end, [](int64_t n) { return has_products(n); });
 }
 
-// Of an inverse transform to real numbers `im` is null.
+// `im` is null for an inverse transform to real numbers.
 Parts transformed(const Instr* fft, Parts z, Builder& b) {
   const auto& attrs = fft->attrs_as<FftAttrs>();
   const auto count = static_cast<int64_t>(attrs.fft_length.size());
@@ -209,15 +209,15 @@ bool is_complex(const Instr* x) {
   return x->shape().is_array() && tensor::is_complex(x->shape().type());
 }
 
-// Parts that are at hand (split_complex); null: there are none.
+// The parts if they are already separate (split_complex); null otherwise.
 Parts parts_of(Instr* x) {
   if (!is_complex(x)) return {x, nullptr};
   if (!x->is(Opcode::complex)) return {};
   return {x->operand(0), is_splat(x->operand(1), 0) ? nullptr : x->operand(1)};
 }
 
-// Whether somebody wants the parts. To take complex numbers apart and to join them, one by one,
-// costs more than to transform them as they are.
+// Whether a reader uses the parts. Separating and joining complex numbers costs more than
+// transforming them interleaved.
 bool gives_parts(const Instr* fft) {
   const auto takes_parts = [](const Instr* user) {
     return user->is(Opcode::real) || user->is(Opcode::imag) || user->is(Opcode::fft);

@@ -13,7 +13,7 @@ namespace {
 using hlo::Instr;
 using hlo::Opcode;
 
-// How many operators on complex numbers are left beside those that take parts and join them.
+// Number of remaining operators on complex numbers, except those that separate and join parts.
 int64_t complex_after(const std::string& text) {
   auto module = parse(text);
   auto before = module->clone();
@@ -34,7 +34,7 @@ std::string part_type(std::string type) {
   return type;
 }
 
-// A transform of parts, to parts: of real numbers where the types are real.
+// A transform from parts to parts: of real numbers if the types are real.
 std::string transform(const std::string& kind, const std::string& in, const std::string& out,
                       const std::string& lengths) {
   const std::string from = part_type(in), to = part_type(out);
@@ -69,7 +69,7 @@ TEST(FourierProducts, LongPrimesStay) {
   EXPECT_EQ(complex_after(transform("IRFFT", "c64[2,300]", "f32[2,598]", "598")), 1);
 }
 
-// Numbers that nobody takes apart are transformed as they are.
+// Complex numbers whose parts are not used are transformed as complex.
 TEST(FourierProducts, TransformsOfComplexNumbersStay) {
   for (const char* text :
        {"HloModule m\nENTRY e { z = c64[3,8] parameter(0) ROOT y = c64[3,8] fft(z), fft_type=FFT, "

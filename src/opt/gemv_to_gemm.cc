@@ -1,10 +1,10 @@
-// gemv_to_gemm: products of few rows with one matrix become one product of all their rows. With few
-// rows the time is the matrix's way from memory, which all of them then share. Exact: every element
-// is the sum it was.
+// gemv_to_gemm: merges products of few rows with one matrix into one product of all their rows.
+// With few rows the time is that of loading the matrix from memory, which all of them then share.
+// Exact: every element is the same sum.
 //
-// Where it does not pay it is left alone: small matrices, which stay in the cache, and products
-// that have rows enough. Products that depend on one another stay apart (steps of a recurrence).
-// Each rewrite leaves fewer dots.
+// Not done where it does not pay: small matrices, which stay in the cache, and products that
+// already have enough rows. Products that depend on one another are not merged (steps of a
+// recurrence). Each rewrite leaves fewer dots.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -75,7 +75,7 @@ void add_readers(const Instr* from, std::unordered_set<const Instr*>* reached) {
   }
 }
 
-// The first products that can be one, in the order in which they stand; at least two, or none.
+// The first products that can be merged, in program order; at least two, or none.
 std::vector<Product> first_group(const std::vector<Product>& products) {
   for (size_t i = 0; i < products.size(); ++i) {
     std::vector<Product> group{products[i]};

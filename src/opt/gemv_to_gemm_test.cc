@@ -1,4 +1,4 @@
-// gemv_to_gemm: few rows against one matrix become one product.
+// gemv_to_gemm: products of few rows with one matrix become one product.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ TEST(GemvToGemm, StepsOfARecurrenceStayApart) {
       "t = f32[1,256] tanh(a)\n"
       "b = f32[1,256] dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n";
   EXPECT_EQ(dots_after(steps + "ROOT r = tuple(a, b)"), 2);
-  // What depends on neither joins the first.
+  // A product that depends on neither joins the first group.
   EXPECT_EQ(dots_after(steps + "c = f32[1,256] dot(y, w), lhs_contracting_dims={1}, "
                                "rhs_contracting_dims={0}\nROOT r = tuple(a, b, c)"),
             2);

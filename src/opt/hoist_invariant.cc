@@ -1,10 +1,10 @@
-// hoist_invariant: what a loop's body computes from parts of the state that it hands on unchanged
-// is computed once in front of the loop, and carried round as a further part of the state.
+// hoist_invariant: computes the loop-invariant values of a loop's body once before the loop, and
+// passes them through the loop as additional elements of the state.
 //
-// Left inside: movement and what would make the state larger than what it is computed from (a
-// broadcast is free where it is read), single numbers, and what may not be repeated or moved.
-// Each rewrite leaves fewer operators in loops. A loop that never runs computes it all the same:
-// nothing that is hoisted has an effect or can fail.
+// Not hoisted: movement and values larger than their inputs (a broadcast is free where it is read),
+// scalars, and instructions that may not be repeated or moved. Each rewrite leaves fewer operators
+// in loops. The values are computed even if the loop never runs: nothing that is hoisted has an
+// effect or can fail.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -23,7 +23,7 @@ bool is_handed_on(const Instr* part, const Loop& loop) {
          hlo::is_invariant_leaf(loop.instr, part->tuple_index());
 }
 
-// Nothing but another view of its operands, or a constant: made where it is read.
+// Only a view of its operands, or a constant: recomputed by the reader.
 bool is_view(const Instr* x) {
   switch (x->opcode()) {
     case Opcode::broadcast:
@@ -68,7 +68,7 @@ bool is_worth_it(const Instr* x) {
   return x->shape().bytes() <= read;
 }
 
-// Instructions of the body that every trip computes alike, in order; views among them.
+// Loop-invariant instructions of the body, in order, including views.
 std::vector<Instr*> invariants(const Loop& loop) {
   std::unordered_set<const Instr*> known;
   std::vector<Instr*> found;
@@ -107,7 +107,7 @@ class Hoist {
   }
 
  private:
-  // The same value in front of the loop, operands first; no recursion: bodies can be deep.
+  // The same value before the loop, operands first; no recursion: bodies can be deep.
   Instr* copy(Instr* x) {
     std::vector<Instr*> stack{x};
     while (!stack.empty()) {
@@ -145,7 +145,7 @@ class Hoist {
                          hlo::TupleIndexAttrs{element});
   }
 
-  // The state gets the exported values behind its elements; the body hands them on.
+  // Appends the exported values to the state; the body passes them on.
   void grow() {
     std::vector<Shape> elements = loop_.instr->shape().elements();
     std::vector<Instr*> start, next = loop_.body->root()->operands();
@@ -180,7 +180,7 @@ class Hoist {
 
 Result<bool> hoist_invariant(hlo::Module& module, const PassContext& context) {
   bool changed = false;
-  // Inner loops first: what leaves one may leave the next.
+  // Inner loops first: a value hoisted out of one may be hoisted out of the next.
   for (const Loop& loop : loops_of_own_state(module)) changed |= Hoist(loop).run(context);
   return changed;
 }

@@ -1,4 +1,4 @@
-// hoist_invariant: what no trip changes is computed in front of the loop.
+// hoist_invariant: loop-invariant values are computed before the loop.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ int64_t count(const hlo::Module& module, std::string_view computation, Opcode op
                        [&](const Instr* instr) { return instr->is(opcode); });
 }
 
-// Three trips; the body adds `value`, made of w (handed on unchanged) and i, to the sum.
+// Three trips; the body adds `value`, computed from w (passed on unchanged) and i, to the sum.
 std::string loop(const std::string& value, const std::string& next_w = "w") {
   return "HloModule m\n"
          "condition {\n"
@@ -69,7 +69,7 @@ TEST(HoistInvariant, ChainOutOfTheLoop) {
   EXPECT_EQ(count(*module, "body", Opcode::dot), 0);
   EXPECT_EQ(count(*module, "body", Opcode::exponential), 0);
   EXPECT_EQ(count(*module, "main", Opcode::dot), 1);
-  // Only what is read inside is carried round: w itself no longer is.
+  // Only values that are read inside are carried: w itself no longer is.
   EXPECT_EQ(module->find("body")->root()->operands().size(), 3u);
 }
 

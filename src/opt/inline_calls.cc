@@ -1,8 +1,8 @@
 // inline_calls: a call, a fusion, an asynchronous pair and a custom-call that wraps a computation
-// are replaced by a copy of the computation: fusions are ours to choose, and on one device nothing
-// is gained by waiting. Callees first, so that one copy of each is flat already.
-// inline_lazily: the same, but large computations that the entry calls again and again stay
-// functions until they are fused (lazy_calls.h).
+// are replaced by a copy of the computation: fusion is our own decision, and on one device
+// asynchrony gains nothing. Callees first, so that the copied computation is already flat.
+// inline_lazily: the same, but large computations that the entry calls repeatedly stay functions
+// until they are fused (lazy_calls.h).
 #include <unordered_map>
 #include <unordered_set>
 
@@ -16,7 +16,7 @@
 namespace heddle::opt {
 namespace {
 
-// A chain of computations that call each other twice grows as 2^n: that is refused, not tried.
+// A chain of computations that each call the next twice grows as 2^n: refused before copying.
 constexpr int64_t kMaxInlined = 4'000'000;
 
 // The instruction whose computation gives `instr` its value, or null.
@@ -25,7 +25,7 @@ Instr* caller_of(Instr* instr) {
     case Opcode::call:
     case Opcode::fusion:
       return instr;
-    case Opcode::custom_call:  // a name for a computation, if it is a known one
+    case Opcode::custom_call:  // wraps a computation, if its target is a known one
       return instr->called().size() == 1 && !interp::refusal(*instr) ? instr : nullptr;
     case Opcode::async_done: {
       Instr* start = instr->operand(0);
@@ -50,7 +50,7 @@ Instr* inlined_caller(Instr* instr) {
   return caller && fits(instr, caller, *caller->called()[0]) ? caller : nullptr;
 }
 
-// Sizes after inlining are added up before anything is copied.
+// Adds up the sizes after inlining before anything is copied.
 Status check_growth(const std::vector<Computation*>& callees_first) {
   std::unordered_map<const Computation*, int64_t> sizes;
   int64_t grown = 0;
@@ -74,7 +74,7 @@ Status check_growth(const std::vector<Computation*>& callees_first) {
 
 class Inliner {
  public:
-  // `context`: of lazy inlining; null: everything goes.
+  // `context`: for lazy inlining; null: all calls are inlined.
   Result<bool> run(hlo::Module& module, const PassContext* context) {
     bool changed = context != nullptr && merge_computations(module, *context);
     const std::vector<Computation*> callees_first = module.post_order();
@@ -105,7 +105,7 @@ class Inliner {
     const Computation& callee = *caller->called()[0];
     std::vector<Instr*> copies;
     Instr* root = inline_computation(computation, callee, caller->operands(), &copies);
-    // What had to happen before or after the call does so for everything in it.
+    // Control edges of the call now apply to every copied instruction.
     const auto before = caller->control_predecessors();
     const auto after = instr->control_successors();
     for (Instr* copy : copies) {
@@ -117,7 +117,7 @@ class Inliner {
     remove_chain(computation, instr, caller);
   }
 
-  // done, updates, start: each while nothing else reads it.
+  // Removes done, updates and start, each if it has no other readers.
   void remove_chain(Computation* computation, Instr* instr, Instr* caller) {
     for (;;) {
       if (!instr->users().empty() || !instr->control_successors().empty() ||

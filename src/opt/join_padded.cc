@@ -18,7 +18,7 @@ class Joiner {
       : entry_(entry), b_(entry), extents_(extents), table_(*table) {}
 
   void join(const Cut& cut) {
-    size_t first = 0;  // part of a run-time extent
+    size_t first = 0;  // index of the first part with a run-time extent
     while (cut.parts[first].is_constant()) ++first;
     if (first + 1 == cut.parts.size()) return;  // its padding is at the end
     Instr* instr = const_cast<Instr*>(cut.instr);
@@ -34,7 +34,7 @@ class Joiner {
     give_memory(array);
   }
 
-  // The value that is padded with stands behind the actual extent, too.
+  // The padding value must also replace the elements past the actual extent.
   void pad(const Cut& cut) {
     Instr* pad = const_cast<Instr*>(cut.instr);
     const auto d = static_cast<size_t>(cut.dimension);
@@ -47,7 +47,7 @@ class Joiner {
         b_.compare(hlo::Direction::lt, b_.iota(line, 0), b_.broadcast(end, {extents[d]}, {}));
     Instr* instead = b_.select(b_.broadcast(inside, extents, {cut.dimension}), pad,
                                b_.broadcast(pad->operand(1), extents, {}));
-    entry_->replace_all_uses(pad, instead);  // but for the use in the select
+    entry_->replace_all_uses(pad, instead);  // except the use in the select
   }
 
   void check() const { b_.check(); }
@@ -69,7 +69,7 @@ class Joiner {
     return known = sum;
   }
 
-  // The parts up to the first one of a run-time extent, as the first elements of the whole array.
+  // The parts up to the first one with a run-time extent, at the front of an array of full size.
   Instr* with_room(const Cut& cut, size_t first) {
     const Instr* instr = cut.instr;
     const int64_t d = cut.dimension, wanted = instr->shape().dim(d);
@@ -99,7 +99,7 @@ class Joiner {
     return b_.dynamic_update_slice(array, part, starts);
   }
 
-  // A result that is an input with parts put in may be in that input's memory.
+  // If the result is an input with parts written into it, it may alias that input.
   void give_memory(Instr* array) {
     const Instr* from = array;
     while (from->is(Opcode::dynamic_update_slice)) from = from->operand(0);

@@ -1,6 +1,7 @@
-// Private to mask_padding: joined and padded arrays whose parts have padding of their own. Parts
-// behind the first one of a run-time extent are put in where those before them end; an input to
-// which nothing but one array is joined gets the room for it, so that it can be done in its memory.
+// Private to mask_padding: concatenated and padded arrays whose parts have padding of their own.
+// Parts after the first one with a run-time extent are written where the actual extents before them
+// end. An input whose only use is as the first part of one concatenation gets room for the whole
+// result, so that this can be done in its memory.
 #pragma once
 
 #include "hlo/builder.h"
@@ -11,8 +12,8 @@ namespace heddle::opt {
 // Whether the first part is an input that gets room.
 bool gets_room(const hlo::DimClasses::Cut& cut);
 
-// `extents`: by symbol, the entry's parameter. Where inputs get room, their places in the table
-// become those of the longer array's symbol.
+// `extents`: by symbol, the entry's parameter. If an input gets room, its place in the table moves
+// to the symbol of the longer array.
 void join_padded(hlo::Computation* entry, const std::vector<hlo::DimClasses::Cut>& cuts,
                  const std::vector<hlo::Instr*>& extents, hlo::SymbolTable* table);
 

@@ -38,7 +38,7 @@ bool is_static(const Shape& shape, bool may_be_tuple) {
                                      [](const Shape& one) { return is_static(one, false); });
 }
 
-// What the whole graph decides, or what belongs to one place: seen in the graph only.
+// Refuses computations whose optimisation depends on the whole graph or on the place of the call.
 Decision is_of_a_kind(const Computation& computation) {
   for (const Instr* instr : computation.instrs()) {
     if (hlo::has_effect(*instr))
@@ -90,10 +90,11 @@ bool same_splats(const Instr* a, const Instr* b) {
   return one && other && *one == *other;
 }
 
-// How each argument comes: from what runs, another at each call or the same; or the same constants.
+// Kinds of arguments: differs per call; the same run-time value for all calls; the same constants,
+// which move into the computation.
 enum class Argument { passed, shared, moved };
 
-// Does a call read what another one has computed? Calls that do not are micro-batches.
+// Whether a call depends on the result of another one. Independent calls are micro-batches.
 bool follow_one_another(const Repeated& one) {
   std::unordered_set<const Instr*> after(one.calls.begin(), one.calls.end());
   for (const Instr* instr : one.calls[0]->parent()->instrs()) {
@@ -106,7 +107,7 @@ bool follow_one_another(const Repeated& one) {
   return false;
 }
 
-// The steps of a recurrence that was written out share matrices: it becomes a loop (reroll.cc).
+// The steps of an unrolled recurrence share matrices: reroll.cc makes a loop of it instead.
 Decision is_no_step(const Repeated& one, const std::vector<Argument>& arguments) {
   if (!follow_one_another(one)) return Decision::yes();
   for (const Instr* instr : one.computation->instrs()) {
@@ -141,7 +142,7 @@ Decision find_arguments(const Repeated& one, std::vector<Argument>* arguments) {
   return is_no_step(one, *arguments);
 }
 
-// The constant expression `x`, once more in `into`.
+// Copies the constant expression `x` to `into`.
 Instr* copy_into(Computation* into, const Instr* x,
                  std::unordered_map<const Instr*, Instr*>* copies) {
   if (const auto known = copies->find(x); known != copies->end()) return known->second;
@@ -159,7 +160,7 @@ class Signature {
   Signature(const Repeated& one, std::vector<Argument> arguments)
       : one_(one), arguments_(std::move(arguments)) {}
 
-  // The calls as they are now.
+  // Returns the calls as rebuilt.
   std::vector<Instr*> simplify(bool* changed) {
     Computation* computation = one_.computation;
     std::unordered_map<const Instr*, Instr*> copies;
@@ -236,10 +237,10 @@ class Signature {
 
   const Repeated& one_;
   const std::vector<Argument> arguments_;
-  std::vector<int64_t> place_;  // by result: its new number; empty: no tuple; -1: nobody reads it
+  std::vector<int64_t> place_;  // by result: its new number; empty: not a tuple; -1: unread
 };
 
-// Reads no parameter, on any way.
+// Instructions that depend on no parameter.
 std::unordered_set<const Instr*> constant_parts(const Computation& computation) {
   std::unordered_set<const Instr*> found;
   for (const Instr* instr : computation.instrs())
@@ -250,7 +251,7 @@ std::unordered_set<const Instr*> constant_parts(const Computation& computation) 
   return found;
 }
 
-// Copies of one computation in the entry.
+// Makes copies of one computation in the entry.
 class Copier {
  public:
   explicit Copier(const Computation& from) : from_(from), constant_(constant_parts(from)) {}
@@ -315,7 +316,7 @@ KeptCalls keep_calls(hlo::Module* module, std::vector<std::string>* notes) {
   return kept;
 }
 
-// Copies in one place share what depends on constants alone, and the computations of their fusions.
+// The copies share constant expressions and the computations of their fusions.
 Result<bool> inline_kept_calls(hlo::Module& module, const PassContext&) {
   bool changed = false;
   for (Computation* computation : module.post_order()) {

@@ -1,6 +1,6 @@
-// Calls that stay calls while the module is optimised and fused, so that what several calls have in
-// common is worked on once ("lazy inlining"). Behind fusion they are replaced by
-// copies (the pass inline_kept_calls).
+// Calls that stay calls while the module is optimised and fused, so that the shared computation is
+// processed once ("lazy inlining"). After fusion they are replaced by copies (the pass
+// inline_kept_calls).
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace heddle::opt {
 
-// A computation is kept as one function where it is called at least so often and where inlining it
-// at once would make so many more instructions to be worked on (about 0.1 ms each).
+// A computation is kept as a function if it is called at least this many times and inlining it at
+// once would add at least this many instructions to process (about 0.1 ms each).
 inline constexpr int64_t kFewestLazyCalls = 3;
 inline constexpr int64_t kLeastLazyInstrs = 400;
 
-// Of the entry's calls those that are kept. Every computation but the entry is without calls
-// already. What is the same constant at every call moves into the computation; arguments that it
-// does not read, and results that nobody reads, go. `notes`, where given: a line for each
-// computation that is large enough, with what became of it and why.
+// The calls of the entry that are kept. Precondition: no computation but the entry has calls. A
+// constant that is the same at every call moves into the computation; unread arguments and results
+// are removed. `notes`, if given: a line for each computation that is large enough, with the
+// decision and its reason.
 struct KeptCalls {
   std::unordered_set<const hlo::Instr*> calls;
-  bool changed = false;  // one of them, or what it calls
+  bool changed = false;  // a call or its callee
 };
 KeptCalls keep_calls(hlo::Module* module, std::vector<std::string>* notes);
 

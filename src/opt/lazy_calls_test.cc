@@ -1,4 +1,4 @@
-// inline_lazily, and what is left of it behind fusion.
+// inline_lazily, and the result after fusion.
 #include "opt/lazy_calls.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ using hlo::Opcode;
 using testing::HasSubstr;
 
 // A computation of many instructions, and an entry that calls it `calls` times. `last`: the
-// arguments behind the state, by call.
+// arguments after the state, by call.
 std::string layers(int calls, const std::string& body, const std::string& arguments) {
   std::string text = "block {\n x = f32[4] parameter(0)\n w = f32[4] parameter(1)\n" + body;
   for (int i = 0; i < 100; ++i)
@@ -42,7 +42,8 @@ int64_t count(const hlo::Module& module, Opcode opcode) {
                        [&](const Instr* instr) { return instr->is(opcode); });
 }
 
-// Lazily and at once are the same bits, in the interpreter (compiled: tests/lazy_programs_test.cc).
+// Lazy and immediate inlining give the same bits, in the interpreter (compiled:
+// tests/lazy_programs_test.cc).
 void expect_same_as_at_once(const std::string& text) {
   auto lazily = parse(text), at_once = parse(text);
   run(*at_once, "inline_calls");
@@ -75,7 +76,7 @@ TEST(LazyCalls, FewOrSmallOnesGoAtOnce) {
   EXPECT_EQ(count(*module, Opcode::call), 0);
 }
 
-// The same constants everywhere are no arguments, and copied once; others are not kept.
+// Constants that are the same in all calls move inside, and are copied once; others do not.
 TEST(LazyCalls, ConstantsMoveInsideWhereTheyAreTheSame) {
   const std::string text = layers(6, " y = f32[4] multiply(x, w)\n", "c");
   auto module = parse(text);
@@ -105,7 +106,7 @@ TEST(LazyCalls, WhatTheWholeGraphDecidesGoesAtOnce) {
   EXPECT_THAT(report.notes.at(0), HasSubstr("lazy-layout"));
 }
 
-// A matrix that all calls have in common: it may be a loop that was written out.
+// A matrix shared by all calls: it may be an unrolled loop.
 TEST(LazyCalls, StepsOfARecurrenceGoAtOnce) {
   std::string text =
       "step {\n x = f32[1,4] parameter(0)\n w = f32[4,4] parameter(1)\n"
@@ -123,7 +124,7 @@ TEST(LazyCalls, StepsOfARecurrenceGoAtOnce) {
   EXPECT_THAT(report.notes.at(0), HasSubstr("lazy-recurrence"));
 }
 
-// The same matrices, but no call reads what another one made: micro-batches stay one function.
+// The same matrices, but no call reads another's result: micro-batches stay one function.
 TEST(LazyCalls, MicroBatchesMayShareWeights) {
   std::string text =
       "layer {\n x = f32[8,4] parameter(0)\n w = f32[4,4] parameter(1)\n"
@@ -148,7 +149,7 @@ TEST(LazyCalls, MicroBatchesMayShareWeights) {
   expect_same_as_at_once(text);
 }
 
-// Results that nobody reads and arguments that nothing reads go; equal computations are one.
+// Unread results and arguments are removed; equal computations are merged.
 TEST(LazyCalls, UnreadResultsAndArgumentsGo) {
   std::string text;
   for (const char* name : {"one", "other"}) {

@@ -1,4 +1,4 @@
-// Loops whose state may be given more or fewer elements without anybody seeing it.
+// Loops whose state may gain or lose elements without any other code noticing.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ struct Loop {
   size_t size() const { return instr->shape().elements().size(); }
 };
 
-// Those with a tuple as state that is only read by element, inside and outside, whose body makes
-// its next state as a tuple, and whose computations nobody else calls; inner loops before outer
+// Loops whose state is a tuple that is only read by element, inside and outside, whose body makes
+// its next state as a tuple, and whose computations have no other callers; inner loops before outer
 // ones.
 std::vector<Loop> loops_of_own_state(const hlo::Module& module);
 

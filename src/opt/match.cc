@@ -76,7 +76,7 @@ bool is_never_negative_zero(const Instr* x) {
       return is_integer(x->operand(0)) || is_pred(x->operand(0));
     case Opcode::multiply:
       return x->operand(0) == x->operand(1);
-    case Opcode::add:  // -0 + -0 alone gives -0
+    case Opcode::add:  // only -0 + -0 gives -0
       return is_splat(x->operand(1), 0.0) || is_splat(x->operand(0), 0.0);
     case Opcode::maximum:
       return is_splat(x->operand(1), 0.0) || is_splat(x->operand(0), 0.0);
@@ -105,7 +105,7 @@ bool converts_exactly(Type from, Type to) {
            std::ldexp(1.0, magnitude) <= wide.max_finite;
   }
   const tensor::FloatFormat& narrow = tensor::float_format(from);
-  // Small types differ in what they have (signs, infinities, NaN); only the big ones hold them all.
+  // Small types differ in features (signs, infinities, NaN); only the big ones have them all.
   const bool holds_all = to == Type::f64 || to == Type::f32 ||
                          ((to == Type::f16 || to == Type::bf16) && tensor::type_bits(from) <= 8);
   return holds_all && narrow.mantissa_bits <= wide.mantissa_bits &&

@@ -1,4 +1,4 @@
-// Equal computations become one (cse.cc).
+// Merges equal computations (cse.cc).
 #pragma once
 
 #include "hlo/module.h"

@@ -1,9 +1,9 @@
-// merge_convolutions: convolutions of one input with constant filters that are added become one
-// with the sum of their filters, a smaller window standing inside the larger one; the input itself
-// in the sum, plain or times a constant per channel, is a filter of one element. What the branches
-// of a RepVGG block leave behind batch normalisation. Constants of the sum are added up first.
-// Rounding changes (products of two branches are added before they are multiplied; a pass of O2),
-// so it is named in the notes. Each rewrite leaves fewer terms in a sum.
+// merge_convolutions: added convolutions of one input with constant filters become one with the sum
+// of their filters, a smaller window placed inside the larger one; if the input itself is in the
+// sum, plain or times a constant per channel, it counts as a filter of one element. This is the
+// form of a RepVGG block's branches after batch normalisation. Constants of the sum are added up
+// first. Rounding changes (the filters of two branches are added before they are multiplied; a pass
+// of O2), so it is named in the notes. Each rewrite leaves fewer terms in a sum.
 #include <algorithm>
 
 #include "opt/match.h"
@@ -17,14 +17,14 @@ namespace {
 using hlo::Builder;
 using hlo::ConvolutionAttrs;
 
-// A sum nested deeper than this is left alone.
+// Sums nested beyond this many terms are treated as single terms.
 constexpr size_t kMostTerms = 32;
 
 bool is_sum(const Instr* x) {
   return x->is(Opcode::add) && is_float(x) && is_static_array(x) && x->operand(0) != x->operand(1);
 }
 
-// The terms of a sum of sums that nobody else reads, from left to right.
+// The terms of a sum of sums with no other readers, from left to right.
 void collect_terms(Instr* x, std::vector<Instr*>* terms) {
   for (Instr* operand : x->operands()) {
     if (is_sum(operand) && operand->users().size() == 1 && terms->size() < kMostTerms) {
@@ -45,7 +45,8 @@ bool is_mergeable(const Instr* x) {
                       [](const auto& d) { return d.reversal && d.size > 1; });
 }
 
-// Where a window of `inner` stands in one of `outer`, element for element; none: it does not.
+// The offset at which a window of `inner` matches one of `outer`, element for element; none: no
+// match.
 std::optional<Ints> window_inside(const hlo::Window& inner, const hlo::Window& outer) {
   Ints offsets;
   for (size_t i = 0; i < outer.dims.size(); ++i) {
@@ -85,7 +86,7 @@ class Merger {
   }
 
  private:
-  // A term that goes into the filter of the base: a filter of its own, or the input's.
+  // A term that is merged into the base's filter: a convolution's filter, or the input's.
   struct Part {
     size_t term;
     Ints offsets;
@@ -143,14 +144,14 @@ class Merger {
                            is_constant_expression(x->operand(0)));
   }
 
-  // The input, or the input less a constant per channel.
+  // The input, or the input minus a constant per channel.
   static bool is_shifted_input(const Instr* x, const Instr* outer) {
     if (x == outer->operand(0)) return true;
     return x->is(Opcode::subtract) && x->operand(0) == outer->operand(0) &&
            is_channel_constant(x->operand(1), outer);
   }
 
-  // The side of a product of the (shifted) input that is a constant per channel; -1: no such.
+  // The operand of a product of the (shifted) input that is a constant per channel; -1: none.
   static int factor_side(const Instr* term, const Instr* outer) {
     if (!term->is(Opcode::multiply) || term->users().size() != 1) return -1;
     for (int side : {1, 0})
@@ -160,7 +161,7 @@ class Merger {
     return -1;
   }
 
-  // What (x - m) * f adds beside x * f: -m * f. Null: nothing.
+  // The difference of (x - m) * f from x * f: -m * f. Null: none.
   Instr* shift_of(Instr* term, const Instr* outer) {
     const int side = factor_side(term, outer);
     if (side < 0) return nullptr;
@@ -209,7 +210,7 @@ class Merger {
     return b_.select(same, factor, b_.full(shape, 0));
   }
 
-  // A filter in the window of the base.
+  // The filter padded to the window of the base.
   Instr* widened(Instr* filter, const Ints& offsets, const Instr* outer) {
     const auto& spatial = outer->attrs_as<ConvolutionAttrs>().dims.kernel_spatial;
     const Shape& wanted = outer->operand(1)->shape();
@@ -230,7 +231,7 @@ class Merger {
   std::vector<Instr*> terms_;
 };
 
-// Part of a larger sum, which is looked at as a whole.
+// Part of a larger sum, which is handled as a whole.
 bool is_inner(const Instr* x) { return x->users().size() == 1 && is_sum(x->users()[0]); }
 
 }  // namespace
@@ -241,7 +242,7 @@ Result<bool> merge_convolutions(hlo::Module& module, const PassContext& context)
     Rewriter rewriter(computation, context, "merge_convolutions", is_sum);
     changed |= rewriter.run([&](Instr* x) -> Rewriter::Proposal {
       if (is_inner(x)) return {};
-      return {Merger(x, context, rewriter.builder()).run(), ""};  // it has asked
+      return {Merger(x, context, rewriter.builder()).run(), ""};  // Merger has asked
     });
   }
   return changed;

@@ -22,7 +22,7 @@ int64_t count(const hlo::Module& module, Opcode opcode) {
   return std::count_if(all.begin(), all.end(), [&](const Instr* i) { return i->is(opcode); });
 }
 
-// A block of branches over one input [2, channels, 6, 7] (channels last if asked).
+// A block of branches over one input [2, channels, 6, 7] (optionally channels last).
 class Block {
  public:
   explicit Block(uint64_t seed, int64_t channels = 4, bool last = false, int64_t groups = 1)
@@ -79,7 +79,7 @@ class Block {
     module_.entry()->set_root(b_->unary(Opcode::tanh, root));
   }
 
-  // Runs the pass and compares; how many convolutions are left.
+  // Runs the pass and compares values; returns the number of convolutions left.
   int64_t merged(std::string_view what) {
     auto before = module_.clone();
     run(module_, "merge_convolutions,dce");
@@ -146,7 +146,7 @@ TEST(MergeConvolutions, OthersStay) {
   }
 }
 
-// A result that others read too, and filters that are not constant.
+// A result with other readers, and filters that are not constant.
 TEST(MergeConvolutions, WhatOthersReadStays) {
   Block block(5);
   Instr* one = block.branch(3, 1);

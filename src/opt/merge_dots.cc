@@ -1,11 +1,10 @@
 // merge_dots: narrow products of one input with constant matrices become one product with the
-// matrices side by side, and slices of it. A matrix of few columns leaves most of a tile of
-// registers unused, and each such product reads its input again. An epilogue that all of them have
-// (constants per column, activations) is done on the whole. Exact: every element is the sum it was.
+// matrices side by side, and slices of it. A matrix of few columns leaves most of a register tile
+// unused, and each such product reads its input again. An epilogue common to all of them (constants
+// per column, activations) is applied to the whole. Exact: every element is the same sum.
 //
-// Where it does not pay it is left alone: wide products, few rows, products whose epilogues differ
-// (they would end up behind the slices, outside the product's kernel).
-// Each rewrite leaves fewer dots.
+// Not done where it does not pay: wide products, few rows, products whose epilogues differ (they
+// would end up after the slices, outside the product's kernel). Each rewrite leaves fewer dots.
 #include <algorithm>
 #include <unordered_map>
 
@@ -18,13 +17,13 @@ namespace {
 
 using hlo::Builder;
 
-// Columns: a tile of registers holds about the first number; beyond the second a product of its
-// own is as good.
+// Columns: a register tile holds about the first number; above the second a separate product is as
+// good.
 constexpr int64_t kNarrow = 64, kWide = 128, kMostColumns = 512, kLeastRows = 16;
 
 int64_t columns_of(const Instr* dot) { return dot->shape().dim(dot->shape().rank() - 1); }
 
-// [rows…, K] · W, with W a constant matrix that only it reads.
+// [rows…, K] · W, with W a constant matrix that has no other reader.
 bool is_candidate(const Instr* x) {
   if (!x->is(Opcode::dot) || x->operands().size() != 2 || !are_static_arrays(x)) return false;
   const auto& attrs = x->attrs_as<hlo::DotAttrs>();
@@ -35,15 +34,15 @@ bool is_candidate(const Instr* x) {
          x->operand(1)->users().size() == 1 && is_constant_expression(x->operand(1));
 }
 
-// A constant of one number, or of one a column.
+// A constant with one value, or with one value per column.
 bool is_column_constant(const Instr* x) {
   if (splat_of(x)) return true;
   return x->is(Opcode::broadcast) && x->dimensions() == Ints{x->shape().rank() - 1} &&
          is_constant_expression(x->operand(0));
 }
 
-// The only reader of `value`, if it is an operator that works on it element by element, with a
-// constant per column beside it or nothing.
+// The only reader of `value`, if it is an elementwise operator whose other operand, if any, is a
+// constant per column.
 Instr* next_step(const Instr* value) {
   if (value->users().size() != 1) return nullptr;
   Instr* user = value->users()[0];
@@ -65,7 +64,7 @@ class Siblings {
  public:
   explicit Siblings(std::vector<Instr*> dots) : ends_(dots), dots_(std::move(dots)) {}
 
-  // Goes along with the epilogue that all have. False: it does not pay.
+  // Follows the common epilogue. False: merging does not pay.
   bool follow() {
     int64_t columns = 0;
     bool narrow = false;
@@ -132,7 +131,7 @@ class Siblings {
     return steps;
   }
 
-  // A step of all of them on the merged value.
+  // Applies a common step to the merged value.
   static Instr* merged_step(const std::vector<Instr*>& step, const std::vector<Instr*>& before,
                             Instr* value, const Ints& columns, Builder& b) {
     std::vector<Instr*> operands{value};
@@ -162,7 +161,7 @@ class Siblings {
   std::vector<std::vector<Instr*>> steps_;
 };
 
-// Candidates of one input with equal attributes, in the order in which they stand.
+// Candidates with one input and equal attributes, in program order.
 std::vector<std::vector<Instr*>> find_siblings(const Computation& computation) {
   std::vector<std::vector<Instr*>> groups;
   std::unordered_map<const Instr*, std::vector<size_t>> groups_of;

@@ -49,7 +49,7 @@ class Products {
   }
   Instr* rectified(Instr* x) { return b_->binary(Opcode::maximum, x, b_->full(x->shape(), 0)); }
 
-  // Runs the pass alone, compares bit for bit; how many dots are left.
+  // Runs the pass alone, compares bit for bit; returns the number of dots left.
   int64_t merged(const std::vector<Instr*>& results) {
     b_->check();
     module_.entry()->set_root(b_->tuple(results));

@@ -1,4 +1,5 @@
-// What reshapes and transposes of cheap arrays (splats, broadcasts, iotas, constants) are.
+// Reshapes and transposes of cheap arrays (splats, broadcasts, iotas, constants) as equivalent
+// cheap arrays.
 #include <algorithm>
 #include <memory>
 
@@ -7,10 +8,10 @@
 namespace heddle::opt {
 namespace {
 
-// A broadcast under a reshape: the pieces of the reshape whose dimensions are repetition stay so,
-// the others are a reshape of the operand. Pieces that mix both are in the way.
+// A broadcast under a reshape: pieces of the reshape that consist of repeated dimensions stay
+// repeated, the others become a reshape of the operand. Pieces that mix both are not handled.
 struct ReshapedBroadcast {
-  Ints operand_extents, dimensions;  // of the broadcast that takes its place
+  Ints operand_extents, dimensions;  // of the replacing broadcast
 };
 
 std::optional<ReshapedBroadcast> reshaped_broadcast(const Instr* x, const Ints& extents) {
@@ -33,7 +34,7 @@ std::optional<ReshapedBroadcast> reshaped_broadcast(const Instr* x, const Ints& 
   return result;
 }
 
-// The dimension of `to` that is dimension `d` of `from`, whole; -1: split, merged or gone.
+// The dimension of `to` that equals dimension `d` of `from`; -1: it is split, merged or gone.
 int64_t whole_dimension(const Ints& from, const Ints& to, int64_t d) {
   for (const ReshapePiece& piece : reshape_pieces(from, to))
     if (piece.from_begin == d && piece.from_end == d + 1 && piece.to_end == piece.to_begin + 1)
@@ -41,7 +42,7 @@ int64_t whole_dimension(const Ints& from, const Ints& to, int64_t d) {
   return -1;
 }
 
-// The same memory under other extents: no copy of what may be gigabytes.
+// The same memory with other extents: constants may be gigabytes and are not copied.
 Literal reshaped(const Literal& literal, const Ints& extents) {
   auto owner = std::make_shared<Literal>(literal);
   return Literal::view(Shape::array(literal.type(), extents), owner->data(), owner);
@@ -71,7 +72,7 @@ Instr* broadcast_scalar(Instr* scalar, const Ints& extents, Builder& b) {
 Instr* reshape_cheaply(Instr* x, const Ints& extents, Builder& b, bool build) {
   if (!is_static_array(x)) return nullptr;
   if (x->shape().extents() == extents) return x;
-  // Before the next line: a broadcast that repeats nothing becomes a reshape.
+  // Before the next line, which would rebuild a broadcast that repeats nothing.
   if (const Literal* value = constant_of(x))
     return build ? b.constant(reshaped(*value, extents)) : x;
   if (has_scalar(x)) return build ? broadcast_scalar(scalar_of(x, b), extents, b) : x;

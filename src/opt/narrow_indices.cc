@@ -1,10 +1,10 @@
-// narrow_indices: exporters write a gather or a scatter along one axis with an index vector an
-// element: its own position in all dimensions but that one, and there an index that was repeated
-// over a row. Where a part of the index vectors is the position along dimension d of the index
-// array, and the other parts are the same all along d, whole rows are read and written: the slice
-// is as long as d in that dimension of the operand, and the index array loses d. The same elements
-// go to the same places in the same order. Each rewrite leaves one part of index vectors less. A
-// gather whose index vectors have one part alone, a position, is its operand, repeated.
+// narrow_indices: exporters write a gather or a scatter along one axis with one index vector per
+// element: the element's own position in all other dimensions, and along the axis an index that is
+// repeated over a row. If one part of the index vectors is the position along dimension d of the
+// index array, and the other parts do not vary along d, whole rows are read and written: the slice
+// gets the extent of d in that dimension of the operand, and the index array loses d. The same
+// elements go to the same places in the same order. Each rewrite leaves one part of index vectors
+// less. A gather whose index vectors have a single part, a position, is its operand, broadcast.
 #include <algorithm>
 #include <map>
 
@@ -25,13 +25,13 @@ int64_t place_of(const Ints& list, int64_t value) {
   return found == list.end() ? -1 : found - list.begin();
 }
 
-// The dimension whose coordinate every element of x is; -1 for others.
+// The dimension whose coordinate every element of x equals; -1: none.
 int64_t coordinate_of(const Instr* x) {
   const std::optional<Coordinate> found = coordinate_in(x);
   return found && found->step == 1 && found->offset == 0 ? found->dimension : -1;
 }
 
-// Takes a dimension away from values that are the same all along it.
+// Removes a dimension from values that do not vary along it.
 class Narrower {
  public:
   explicit Narrower(Builder& b) : b_(b) {}
@@ -110,7 +110,7 @@ class Narrower {
   std::map<std::pair<const Instr*, int64_t>, Instr*> made_;
 };
 
-// What gather and scatter have in common.
+// Common form of gather and scatter.
 struct Access {
   Instr* indices = nullptr;
   const Shape* operand = nullptr;
@@ -121,7 +121,7 @@ struct Access {
   Ints operand_batch, index_batch;
 };
 
-// One part that goes, and what becomes of the access.
+// The removed part, and the attributes after its removal.
 struct Narrowed {
   size_t part = 0;    // of the concatenation
   int64_t along = 0;  // dimension of the indices
@@ -129,7 +129,7 @@ struct Narrowed {
   Ints window, single;
 };
 
-// The parts of the index vectors, a vector part each.
+// Whether the index vectors are a concatenation of parts of one component each.
 bool has_parts(const Access& a) {
   if (!a.indices->is(Opcode::concatenate) || a.indices->dimensions()[0] != a.vector_dim ||
       a.indices->operands().size() < 2 || a.indices->operands().size() != a.to_operand.size())
@@ -149,7 +149,7 @@ std::optional<Narrowed> narrow(const Access& a) {
     bool alike = true;
     for (size_t j = 0; alike && j < parts.size(); ++j) alike = j == i || Narrower::can(parts[j], d);
     if (!alike) continue;
-    // Where d is in the rows: their dimensions outside of windows are those of the indices.
+    // Position of d in `rows`: its dimensions outside the windows are those of the indices.
     int64_t batch = d - (d > a.vector_dim), place = 0;
     for (;; ++place)
       if (!contains(a.window, place) && batch-- == 0) break;
@@ -184,8 +184,8 @@ Ints lowered(Ints dims, int64_t gone) {
   return dims;
 }
 
-// A gather at the position along a dimension of the indices: no more than a slice of the operand,
-// its dimensions in the order of the result, repeated along the indices' other dimensions.
+// A gather at the position along a dimension of the indices is just a slice of the operand, with
+// its dimensions in the order of the result, broadcast along the indices' other dimensions.
 Instr* gather_of_positions(Instr* x, Builder& b) {
   const auto& attrs = x->attrs_as<hlo::GatherAttrs>();
   Instr* operand = x->operand(0);

@@ -5,7 +5,7 @@
 namespace heddle::opt {
 namespace {
 
-// Index vectors an element: an index of a node, repeated over the features; the feature.
+// One index vector per element: the index of a node, repeated over the features; and the feature.
 #define VECTORS                                                      \
   "n = s32[5] parameter(1) m = s32[5] parameter(2)\n"                \
   "k = s32[5] and(n, m) w = s32[5,4] broadcast(k), dimensions={0}\n" \
@@ -71,7 +71,7 @@ TEST(NarrowIndices, ScatterAddsRows) {
   EXPECT_EQ(attrs.scatter_dims_to_operand_dims, (hlo::Ints{1}));
 }
 
-// x[n, m] of every n and m: positions, counted from the end where they are negative, which none is.
+// x[n, m] for every n and m: positions, with wrapping of negative ones, which do not occur.
 #define POSITIONS                                                                    \
   "one = s64[] constant(1) ones = s64[3] broadcast(one), dimensions={}\n"            \
   "three = s64[] constant(3) threes = s64[3] broadcast(three), dimensions={}\n"      \
@@ -97,7 +97,7 @@ TEST(NarrowIndices, EveryPositionIsTheOperand) {
 }
 
 TEST(NarrowIndices, PositionsAlongOneDimension) {
-  // The position, in another order and repeated; beside a dimension of one and a batch.
+  // The position, in another order and repeated; with a dimension of one and a batch.
   EXPECT_EQ(simplified("x = f32[2,4,1,6] parameter(0) i = s32[5,4,1] iota(), iota_dimension=1\n"
                        "ROOT r = f32[5,2,4,6] gather(x, i), offset_dims={1,3}, "
                        "collapsed_slice_dims={1,2}, start_index_map={1}, index_vector_dim=2, "

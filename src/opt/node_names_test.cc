@@ -1,4 +1,4 @@
-// The names of a model's nodes are still there after every pass that replaces or merges.
+// The names of a model's nodes survive every pass that replaces or merges instructions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ bool is_named(const Instr* instr) {
          !instr->is(Opcode::constant) && !instr->is(Opcode::get_tuple_element);
 }
 
-// Every instruction of the entry and of loop bodies is a node of its own name; those whose names
-// stand nowhere after the pipeline.
+// Gives every instruction of the entry and of loop bodies a unique node name; returns the names
+// lost by the pipeline.
 std::vector<std::string> lost(const std::string& text, std::string_view pipeline) {
   auto module = parse(text);
   std::vector<hlo::Computation*> named{module->entry()};
@@ -59,7 +59,7 @@ TEST(NodeNames, EqualInstructions) {
               IsEmpty());
 }
 
-// What all layers share, the kernel of each would list.
+// A constant shared by all layers would give all their names to each kernel.
 TEST(NodeNames, ASharedConstantHasTheNameOfOne) {
   auto module = parse(
       "x = f32[4] parameter(0) c = f32[] constant(2) a = f32[4] broadcast(c), dimensions={}\n"
@@ -78,7 +78,7 @@ TEST(NodeNames, Identities) {
                    "t = tanh(x) m = multiply(t, ones) ROOT r = negate(m)",
                    "algebraic,dce"),
               IsEmpty());
-  // Of a parameter: its readers have the name.
+  // For a parameter its readers have the name.
   EXPECT_THAT(lost("x = f32[4] parameter(0) one = f32[] constant(1)\n"
                    "ones = f32[4] broadcast(one), dimensions={}\n"
                    "m = multiply(x, ones) ROOT r = tanh(m)",

@@ -1,11 +1,11 @@
-// online_softmax: softmax(t) · V over many keys, t = f(Q · K), becomes the same by tiles of keys:
-//   m_p = max(max_j t, least), e = exp(t - m_p), z_p = sum_j e, O_p = (e / z_p) · V_p   a tile
+// online_softmax: softmax(t) · V over many keys, t = f(Q · K), is computed by tiles of keys:
+//   m_p = max(max_j t, least), e = exp(t - m_p), z_p = sum_j e, O_p = (e / z_p) · V_p   per tile
 //   M = max_p m_p, w_p = z_p * exp(m_p - M), O = sum_p w_p * O_p / sum_p w_p
-// so that the scores of a tile and of many queries have room on chip and are never written: the
-// tiles are batches of one chain. A tile of which every key is masked (-inf) has weight 0; where
-// all are, the result is NaN as before. Rounding: each weight is a product of two exponentials and
-// is rounded twice more, the sums run tile by tile (a pass of O2, named in the notes). Scores that
-// have room as they are stay; a second run finds none that are wider.
+// so that the scores of a tile and many queries fit on chip and are never written: the tiles are
+// batches of one back-to-back GEMM. A tile in which every key is masked (-inf) has weight 0; if all
+// are, the result is NaN as before. Rounding: each weight is a product of two exponentials and is
+// rounded twice more, the sums run tile by tile (a pass of O2, named in the notes). Scores that fit
+// unchanged are not tiled; a second run finds no wider ones.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -22,15 +22,16 @@ namespace {
 
 using hlo::Builder;
 
-// Below, a block of scores has room; few queries are a matter of memory, not of room.
+// With fewer keys a block of scores fits; with few queries memory bandwidth is the limit, not
+// space.
 constexpr int64_t kLeastKeys = 1280, kLeastQueries = 48;
 constexpr int64_t kLeastTile = 192, kMostTile = 768, kVector = 16;
 constexpr size_t kMostSteps = 24;  // between scores and softmax
 
 bool has_one_reader(const Instr* x) { return x->users().size() == 1; }
 
-// The widest of whole vectors that divides them; else tiles alike, of which the last has keys too
-// many.
+// The widest tile of whole vectors that divides the keys; else equal tiles, of which the last is
+// padded.
 int64_t tile_of(int64_t keys) {
   for (int64_t tile = kMostTile; tile >= kLeastTile; tile -= kVector)
     if (keys % tile == 0) return tile;
@@ -38,7 +39,7 @@ int64_t tile_of(int64_t keys) {
   return ((keys + tiles - 1) / tiles + kVector - 1) / kVector * kVector;
 }
 
-// broadcast of one value a row: all dimensions but the last.
+// The operand of a broadcast of one value per row: over all dimensions but the last.
 Instr* row_value(Instr* x) {
   if (!x->is(Opcode::broadcast) || !has_one_reader(x)) return nullptr;
   const int64_t rows = x->shape().rank() - 1;
@@ -46,7 +47,7 @@ Instr* row_value(Instr* x) {
   return fits ? x->operand(0) : nullptr;
 }
 
-// reduce over the last dimension by `opcode`, from its neutral element.
+// The operand of a reduce over the last dimension by `opcode`, from its neutral element.
 Instr* reduced(Instr* x, Opcode opcode, double neutral) {
   if (!x->is(Opcode::reduce) || x->operands().size() != 2 ||
       x->dimensions() != Ints{x->operand(0)->shape().rank() - 1} ||
@@ -60,9 +61,9 @@ Instr* reduced(Instr* x, Opcode opcode, double neutral) {
 struct Attention {
   Instr *scores = nullptr, *weighted = nullptr;  // the two dots
   Instr* logits = nullptr;                       // t
-  int64_t batch = 0;                             // leading dimensions of both that are batches
+  int64_t batch = 0;                             // leading batch dimensions of both
   int64_t key_of_k = 0, key_of_v = 0, tile = 0;  // dimensions of K and V
-  std::vector<Instr*> path;                      // elementwise from the scores to t, in order
+  std::vector<Instr*> path;                      // elementwise, from the scores to t, in order
 };
 
 bool has_plain_attrs(const Instr* dot) {
@@ -70,7 +71,7 @@ bool has_plain_attrs(const Instr* dot) {
          dot->shape().type() == Type::f32 && dot->attrs_as<hlo::DotAttrs>().rest.empty();
 }
 
-// softmax(t) from its end; null: it is none, or something else reads a part of it.
+// Matches softmax(t) from its end; null: no match, or another reader of an intermediate value.
 Instr* logits_of(Instr* softmax) {
   if (!softmax->is(Opcode::divide) || !has_one_reader(softmax)) return nullptr;
   Instr *weights = softmax->operand(0), *sum = row_value(softmax->operand(1));
@@ -87,7 +88,8 @@ Instr* logits_of(Instr* softmax) {
   return t;
 }
 
-// The one dot below `t`, and what lies between: nothing else reads that.
+// Finds the one dot that `t` depends on and the operators in between, which must have no other
+// readers.
 class PathFinder {
  public:
   explicit PathFinder(Attention* found) : found_(*found) {}
@@ -105,7 +107,7 @@ class PathFinder {
   }
 
  private:
-  // Does it depend on the scores element by element?
+  // Whether it depends elementwise on the scores.
   bool visit(Instr* x) {
     if (const auto known = leads_.find(x); known != leads_.end()) return known->second;
     leads_[x] = false;
@@ -128,7 +130,7 @@ class PathFinder {
   std::unordered_map<Instr*, bool> leads_;
 };
 
-// Dimensions 0, 1, ... of both are the batches.
+// Requires that dimensions 0, 1, ... of both are the batches.
 std::optional<Attention> attention_at(Instr* weighted) {
   if (!has_plain_attrs(weighted)) return std::nullopt;
   Attention found;
@@ -159,7 +161,7 @@ std::optional<Attention> attention_at(Instr* weighted) {
   return found;
 }
 
-// Of a list of dimensions, where another one comes in at `place`.
+// The list of dimensions after another one is inserted at `place`.
 Ints moved(const Ints& dims, int64_t place) {
   Ints result;
   for (const int64_t d : dims) result.push_back(d + (d >= place ? 1 : 0));
@@ -178,7 +180,7 @@ class Tiler {
   Instr* build() {
     const double least = std::numeric_limits<float>::lowest();
     Instr* t = without_padding(tiled_logits());
-    // From the least number: a tile that is masked as a whole gives weights of 0.
+    // Start from the least number: a fully masked tile gets weights of 0.
     Instr* most = b_.reduce({t}, {b_.scalar(Type::f32, least)}, {rank_},
                             b_.scalar_computation(Opcode::maximum, Type::f32));
     Instr* weights = b_.unary(Opcode::exponential, b_.binary(Opcode::subtract, t, over_keys(most)));
@@ -202,7 +204,7 @@ class Tiler {
     return b_.broadcast(row, extents, counting(row->shape().rank()));
   }
 
-  // With zeros for the keys that are too many.
+  // Pads with zeros for the surplus keys.
   Instr* padded(Instr* x, int64_t dimension) {
     const int64_t more = tiles_ * a_.tile - keys_;
     if (more == 0) return x;
@@ -212,7 +214,7 @@ class Tiler {
     return b_.pad(x, b_.scalar(x->shape().type(), 0), none, high, none);
   }
 
-  // Those have no weight.
+  // Masks the padded keys, so that they have no weight.
   Instr* without_padding(Instr* t) {
     if (tiles_ * a_.tile == keys_) return t;
     const Shape all = Shape::array(Type::s32, {tiles_ * a_.tile});
@@ -224,7 +226,7 @@ class Tiler {
     return b_.select(keep, t, b_.full(t->shape(), least));
   }
 
-  // [rows, keys] as [tiles, rows, keys of one], the tiles behind so many dimensions.
+  // [rows, keys] as [tiles, rows, keys of one tile], the tiles after that many batch dimensions.
   Instr* cut_last(Instr* x, int64_t batches) {
     x = padded(x, x->shape().rank() - 1);
     Ints extents = without_last(x);
@@ -237,7 +239,7 @@ class Tiler {
     return is_counting(order) ? split : b_.transpose(split, order);
   }
 
-  // What is read beside the scores: masks, factors.
+  // Tiles the other inputs besides the scores: masks, factors.
   Instr* tiled(Instr* x) {
     if (x->shape().rank() == 0) return x;
     if (!x->is(Opcode::broadcast) || !is_ascending(x->dimensions())) return cut_last(x, a_.batch);
@@ -270,7 +272,7 @@ class Tiler {
     return made.at(a_.logits);
   }
 
-  // Dimension `key` in tiles: two dimensions.
+  // Splits dimension `key` into two: tile, and key within it.
   Instr* cut(Instr* x, int64_t key) {
     x = padded(x, key);
     Ints extents = x->shape().extents();
@@ -305,7 +307,7 @@ class Tiler {
     return b_.dot(weights, cut(a_.weighted->operand(1), a_.key_of_v), attrs);
   }
 
-  // The tiles by their weights.
+  // Combines the tiles by their weights.
   Instr* combine(Instr* most, Instr* sum, Instr* part) {
     const Ints of_tiles = most->shape().extents();
     const Ints others = moved(counting(most->shape().rank() - 1), a_.batch);
@@ -324,7 +326,7 @@ class Tiler {
 
   const Attention& a_;
   Builder& b_;
-  const int64_t rank_;  // of the scores; with tiles, that of a key
+  const int64_t rank_;  // of the scores; in tiled arrays, the key dimension
   const int64_t keys_, tiles_;
 };
 
@@ -332,7 +334,7 @@ class Tiler {
 
 Result<bool> online_softmax(hlo::Module& module, const PassContext& context) {
   bool changed = false;
-  // Tiles of keys of a bounded number would not stop at those that are there.
+  // Tiles of a bounded number of keys would not stop at the actual extent.
   const std::vector<hlo::Symbol> symbols = hlo::symbols_of(module);
   std::optional<hlo::DimClasses> classes;
   if (!symbols.empty()) classes.emplace(module);

@@ -1,4 +1,4 @@
-// online_softmax: attention over many keys goes by tiles of them.
+// online_softmax: attention over many keys is computed by tiles of keys.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ constexpr const char* kPlain =
     "c = f32[] constant(0.3) cb = f32[2,50,1536] broadcast(c), "
     "dimensions={} t = f32[2,50,1536] multiply(s, cb)";
 
-// The widest array that is left, in elements; and the values are the same.
+// The number of elements of the widest remaining array; checks that the values are the same.
 int64_t widest_after(const std::string& text) {
   auto module = parse(text);
   auto before = module->clone();
@@ -68,7 +68,7 @@ TEST(OnlineSoftmax, TilesOfKeys) {
 }
 
 TEST(OnlineSoftmax, Masks) {
-  // By key; by query and key; causal, where the first queries see nothing of the later tiles.
+  // By key; by query and key; causal, with later tiles fully masked for the first queries.
   EXPECT_EQ(widest_after(attention(50, 1536,
                                    "w = f32[1536] parameter(3) wb = f32[2,50,1536] broadcast(w), "
                                    "dimensions={2} t = f32[2,50,1536] add(s, wb)")),
@@ -85,7 +85,7 @@ TEST(OnlineSoftmax, Masks) {
       "c = pred[2,50,1536] compare(j, i), direction={} "
       "nb = f32[2,50,1536] broadcast(ninf), dimensions={{}} t = f32[2,50,1536] select(c, s, nb)";
   EXPECT_EQ(widest_after(attention(50, 1536, fmt::format(fmt::runtime(causal), "LE"))), 768);
-  // Query 0 sees no key at all: not a number, as before.
+  // Query 0 has no allowed key: NaN, as before.
   EXPECT_EQ(widest_after(attention(50, 1536, fmt::format(fmt::runtime(causal), "LT"))), 768);
 }
 
@@ -107,7 +107,7 @@ TEST(OnlineSoftmax, OtherOrdersOfDimensions) {
             768);
 }
 
-// Keys that no tile divides are filled up: those have no weight, whatever the mask says.
+// If no tile divides the keys they are padded: padded keys have no weight, whatever the mask.
 TEST(OnlineSoftmax, KeysThatDoNotDivide) {
   EXPECT_EQ(widest_after(attention(48, 1601, "t = f32[2,48,1601] negate(s)")), 544);
   EXPECT_EQ(widest_after(attention(50, 1500,
@@ -117,7 +117,7 @@ TEST(OnlineSoftmax, KeysThatDoNotDivide) {
             752);
 }
 
-// Few keys, few queries, weights that are read by others too.
+// Few keys, few queries, weights with other readers.
 TEST(OnlineSoftmax, WhatStays) {
   const std::string plain = "t = f32[2,{0},{1}] negate(s)";
   auto stays = [&](int64_t queries, int64_t keys) {

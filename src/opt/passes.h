@@ -1,5 +1,5 @@
-// The passes of this folder: a function each, `Result<bool> cse(hlo::Module&, const PassContext&)`,
-// in a file of its name, and the table of them all. What a pass does is said in its file.
+// The passes of this folder: one function each, `Result<bool> cse(hlo::Module&, const
+// PassContext&)`, in a file of the same name, which documents it; and the table of all of them.
 #pragma once
 
 #include <span>

@@ -1,8 +1,8 @@
-// permute_weights: x · W, where x is a transpose whose dimensions a reshape then merges into the
-// one that is summed over (an image flattened for a linear layer, its features last by now), reads
-// the image as it lies; the rows of the constant W are put in that order instead, once. The sum
-// runs over the same products in another order, which dots leave open (canonicalize_dot). Each
-// rewrite leaves fewer transposes of what is not constant.
+// permute_weights: x · W, where x is a transpose whose dimensions a reshape merges into the
+// contracted one (an image flattened for a linear layer, with its features last by now), reads the
+// image without the transpose; instead the rows of the constant W are permuted, at load time. The
+// sum runs over the same products in another order, which dots leave open (canonicalize_dot). Each
+// rewrite leaves fewer transposes of values that are not constant.
 #include <algorithm>
 
 #include "opt/match.h"
@@ -14,7 +14,7 @@ namespace {
 
 using hlo::Builder;
 
-// Dimensions [begin, end) of the transpose become the one that is summed over.
+// Dimensions [begin, end) of the transpose are merged into the contracted dimension.
 struct Flattened {
   Instr* image = nullptr;  // under the transpose
   Ints order;              // of the transpose
@@ -37,8 +37,8 @@ std::optional<Flattened> flattened(const Instr* dot) {
   return std::nullopt;
 }
 
-// The image's dimensions that are summed over, in their own order; none: they do not lie together,
-// or the others are not in order.
+// The image's contracted dimensions, in its own order; none: they are not adjacent, or the others
+// are not in order.
 std::optional<Ints> summed_in_place(const Flattened& f) {
   Ints summed(f.order.begin() + f.begin, f.order.begin() + f.end);
   std::sort(summed.begin(), summed.end());
@@ -65,8 +65,8 @@ Rewriter::Proposal visit(Instr* x, Builder& b) {
   if (!f) return {};
   const std::optional<Ints> summed = summed_in_place(*f);
   if (!summed) return {};
-  // Rows of W: one dimension for each of the image's, in the order of the flattening, then in that
-  // of the image.
+  // Rows of W: split into one dimension for each of the image's, in the order of the flattening,
+  // then put in the image's order.
   Instr* weights = x->operand(1);
   const Ints extents = weights->shape().extents();
   const int64_t rows = attrs.rhs_contracting_dims[0];

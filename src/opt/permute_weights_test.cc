@@ -24,7 +24,7 @@ TEST(PermuteWeights, AFlattenedImage) {
 }
 
 TEST(PermuteWeights, OthersStay) {
-  // Rows out of order; weights that are no constant; a transpose that others read.
+  // Rows out of order; weights that are not constant; a transpose with other readers.
   expect_unchanged(IMAGE MATRIX
                    "t = f32[4,2,2,3] transpose(x), dimensions={3,0,1,2}\n"
                    "f = f32[4,12] reshape(t) v = f32[12,6] reshape(w)\n"

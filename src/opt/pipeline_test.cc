@@ -32,7 +32,8 @@ void check_seeds(const std::string& pipeline, uint64_t begin, uint64_t end, bool
   }
 }
 
-// What merges sums' dimensions or scales weights changes rounding; the others keep every bit.
+// Passes that merge contracted dimensions or scale weights change rounding; the others keep every
+// bit.
 bool is_inexact(std::string_view pass) {
   return pass == "canonicalize_dot" || pass == "fold_scale_into_weights" ||
          pass == "merge_convolutions" || pass == "permute_weights" || pass == "expand_batch_norm" ||
@@ -58,7 +59,7 @@ TEST(Pipeline, O0KeepsValues) { check_seeds(pipeline_for(Level::O0), 0, 60, true
 TEST(Pipeline, O1KeepsValues) { check_seeds(pipeline_for(Level::O1), 100, 300, true); }
 TEST(Pipeline, O2KeepsValues) { check_seeds(pipeline_for(Level::O2), 300, 400, true); }
 
-// Rules that undo each other, or a round too few, would show here.
+// Detects rules that undo each other, and too few rounds.
 TEST(Pipeline, ASecondRunChangesNothing) {
   const std::string pipeline = pipeline_for(Level::O2);
   for (uint64_t seed = 0; seed < 150; ++seed) {

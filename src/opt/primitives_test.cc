@@ -335,8 +335,8 @@ TEST(SimplifyControl, LoopsOfFewTripsAreWrittenOut) {
   EXPECT_EQ(loops_left(counting_loop("s64", 1, 1, "LE", 4, sum)), 0);
   EXPECT_EQ(loops_left(counting_loop("s64", 0, 1, "LE", 7, sum)), 1);  // eight
   EXPECT_EQ(loops_left(counting_loop("s32", 9, -3, "GT", 0, sum)), 0);
-  EXPECT_EQ(loops_left(counting_loop("u8", 254, 1, "NE", 1, sum)), 0);  // round the end
-  EXPECT_EQ(loops_left(counting_loop("s32", 0, 0, "LT", 1, sum)), 1);   // for ever
+  EXPECT_EQ(loops_left(counting_loop("u8", 254, 1, "NE", 1, sum)), 0);  // wraps around
+  EXPECT_EQ(loops_left(counting_loop("s32", 0, 0, "LT", 1, sum)), 1);   // endless
 }
 
 TEST(SimplifyControl, CarriedConstantsMoveInside) {
@@ -360,7 +360,7 @@ TEST(SimplifyControl, CarriedConstantsMoveInside) {
   EXPECT_EQ(expression(module->find("body")->root()->operand(1)),
             "add(get-tuple-element.1(p0), constant[4])");
   EXPECT_FALSE(run(*module, "simplify_control").changed);
-  // Nobody reads the element now: it goes.
+  // The element is unread now, so it is removed.
   run(*module, "dce");
   EXPECT_EQ(module->find("body")->root()->operands().size(), 2u);
   expect_same_values(*before, *module, 1, false, "loop");

@@ -72,7 +72,7 @@ std::optional<Lead> lead_for(const Instr* x, const Ints& order) {
                           link.kind == DimKind::strided;
     if (!is_moved && !is_take(x)) return std::nullopt;
   }
-  // What is merged or split stays together, in order.
+  // Dimensions that are merged or split stay together, in order.
   Lead lead{k, {}};
   for (size_t i = 0; i < order.size(); ++i) {
     const auto link = std::find_if(map.links.begin(), map.links.end(), [&](const DimLink& each) {
@@ -83,7 +83,7 @@ std::optional<Lead> lead_for(const Instr* x, const Ints& order) {
     if (link == map.links.end()) {
       if (x->shape().dim(order[i]) != 1 || map.of_result(order[i]) || !x->is(Opcode::reshape))
         return std::nullopt;
-      continue;  // an extent of 1 that has no other side
+      continue;  // an extent of 1 without a counterpart
     }
     for (int64_t d = link->from; d < link->from_end; ++d) lead.order.push_back(d);
     i += seen_in(x, *link).size() - 1;

@@ -1,6 +1,6 @@
-// Private to choose_layout: the way up. A convolution wants its input in another order, and what
-// computes that input begins with transposes (a decoder behind a transformer, say): then all of it
-// is computed in the wanted order, and the transposes vanish.
+// Private to choose_layout: propagates a layout upstream. If a convolution needs its input in
+// another order, and the computation of that input begins with transposes (a decoder after a
+// transformer, say), all of it is computed in the needed order, and the transposes vanish.
 #pragma once
 
 #include <functional>
@@ -11,16 +11,16 @@
 
 namespace heddle::opt {
 
-// The orders in which the instructions between a value and those transposes are to be computed.
+// The orders in which to compute the instructions between the transposes and the value.
 using Region = std::unordered_map<const Instr*, Ints>;
-// May a value be had in an order for nothing?
+// Whether a value is available in an order at no cost.
 using IsFree = std::function<bool(Instr* value, const Ints& order)>;
 
-// None: nothing would vanish, or something would have to be moved or computed twice.
+// None: no transpose would vanish, or a value would have to be moved or computed twice.
 std::optional<Region> pull_layout(Instr* value, const Ints& order, const IsFree& is_free);
 
-// The operand that decides on the order of x, and the order in which it must come for x to be in
-// `order`; none where x has no such operand.
+// The operand that determines the order of x, and the order that it needs for x to be in `order`;
+// none if x has no such operand.
 struct Lead {
   size_t operand;
   Ints order;

@@ -8,7 +8,7 @@
 namespace heddle::opt {
 namespace {
 
-// Bit for bit what the generator gives, and no generator is left.
+// The same bits as the generator's, and no generator is left.
 TEST(RandomBits, AreArithmeticOnPlaces) {
   for (const char* algorithm : {"rng_three_fry", "rng_philox", "rng_default"}) {
     for (const char* words : {"2", "3"}) {

@@ -12,7 +12,7 @@ namespace {
 using hlo::Builder;
 using hlo::Direction;
 
-// Of one draw of rng: an array of its extents.
+// One draw of rng, as an array of its extents.
 class Draw : public RandomWords {
  public:
   Draw(const Instr& instr, Instr* state, Builder& b)
@@ -35,7 +35,7 @@ class Draw : public RandomWords {
     return b_.convert(op(Opcode::add, b_.convert(low_, Type::u64), taken), type);
   }
 
-  // How many numbers that takes, u64[]: where integers have no range it takes none.
+  // Number of words that the draw takes, u64[]: none for integers with an empty range.
   Instr* taken() {
     const bool normal = instr_.attrs_as<hlo::RngAttrs>().normal;
     const auto elems = static_cast<uint64_t>(instr_.shape().elems());
@@ -53,8 +53,8 @@ class Draw : public RandomWords {
     return b_.compare(direction, range(), number(Type::u64, 0));
   }
 
-  // 64 random bits each, of number `first` of each element's `count`: interp::mix of the counter.
-  // What all elements add is added up as a scalar.
+  // 64 random bits per element, word `first` of each element's `count` words: interp::mix of the
+  // counter. The terms that are the same for all elements are added as a scalar.
   Instr* bits(uint64_t count, uint64_t first) {
     Instr* x = position();
     if (count > 1) x = op(Opcode::multiply, x, count);
@@ -68,7 +68,7 @@ class Draw : public RandomWords {
   }
 
   Instr* f64(double value) { return full(b_.scalar(Type::f64, value)); }
-  // In [0, 1): 53 bits, each number as likely.
+  // In [0, 1): 53 bits, uniformly distributed.
   Instr* unit(Instr* bits) {
     Instr* whole = b_.convert(op(Opcode::shift_right_logical, bits, 11), Type::f64);
     return op(Opcode::multiply, whole, f64(0x1p-53));
@@ -96,14 +96,14 @@ class Draw : public RandomWords {
   Instr *low_, *high_, *start_;
 };
 
-// The state behind a draw that adds these words, u64[], to it.
+// The state after a draw that advances it by `words`, u64[] each.
 Instr* advanced(Instr* state, const std::vector<Instr*>& words, Builder& b) {
   std::vector<Instr*> parts;
   for (Instr* word : words) parts.push_back(b.reshape(word, {1}));
   return b.binary(Opcode::add, state, b.concatenate(parts, 0));
 }
 
-// The two words as they were; then delta is added to them, as a number of 128 bits.
+// Returns the two words, then adds delta to them as a 128-bit number.
 Drawn draw_words(const Instr& instr, Instr* state, Builder& b) {
   RandomWords words(b, {});
   const int64_t elems = instr.shape().elems(), known = std::min<int64_t>(elems, 2);
@@ -136,10 +136,10 @@ bool is_draw(const Instr* instr) {
 Status check_draw(const Instr& instr) {
   const Shape& shape = instr.shape();
   const bool words = instr.is(Opcode::rng_get_and_update_state);
-  // Bounded ones are drawn up to their bound.
+  // Arrays with bounded dimensions are drawn up to the bound.
   const bool has_extents = std::all_of(shape.dims().begin(), shape.dims().end(),
                                        [](const tensor::Dim& dim) { return dim.size >= 0; });
-  // Arithmetic is on arrays of words, wider than what is drawn and several of them.
+  // The arithmetic uses several arrays of words, which are wider than the result.
   constexpr int64_t kMostElems = int64_t{1} << 38;
   const bool known = shape.is_array() && has_extents && shape.elems() <= kMostElems &&
                      (tensor::is_integer(shape.type()) ||

@@ -1,6 +1,6 @@
-// Private to opt: arithmetic on arrays of random words. What an element is follows from its place
-// alone, so that fusion does not change the numbers (Salmon et al., "Parallel random numbers: as
-// easy as 1, 2, 3", SC 2011).
+// Private to opt: arithmetic on arrays of random words. An element depends on its index alone, so
+// that fusion does not change the numbers (Salmon et al., "Parallel random numbers: as easy as 1,
+// 2, 3", SC 2011).
 #pragma once
 
 #include "hlo/builder.h"
@@ -8,7 +8,7 @@
 
 namespace heddle::opt {
 
-// Arrays of one shape, or scalars that stand for such.
+// Arrays of one shape, or scalars that broadcast to it.
 class RandomWords {
  public:
   RandomWords(hlo::Builder& b, Ints extents) : b_(b), extents_(std::move(extents)) {}

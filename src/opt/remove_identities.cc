@@ -1,7 +1,7 @@
-// remove_identities: what gives its operand back on one device. Copies and barriers keep values in
-// places or order that we choose ourselves; a collective with one participant exchanges nothing.
-// What counts as one participant, and which custom-calls are annotations, is the interpreter's
-// word. A custom-call that has an operator of its own (TopK) becomes that.
+// remove_identities: removes operators that return their operand on one device. Copies and barriers
+// fix places or an order, which we choose ourselves; a collective with one participant exchanges
+// nothing. The interpreter defines which collectives have one participant and which custom-calls
+// are annotations. A custom-call that has an equivalent operator (TopK) becomes that operator.
 #include "interp/custom_functions.h"
 #include "interp/evaluator.h"
 #include "opt/match.h"
@@ -22,7 +22,7 @@ bool one_participant(const Instr* instr) {
   return hlo::has_trait(instr->opcode(), hlo::Trait::collective) && !interp::refusal(*instr);
 }
 
-// The tuple that a start gives: operands, results, and contexts that nobody reads.
+// The tuple that a start gives: operands, results, and contexts that are never read.
 Instr* start_tuple(Instr* start, hlo::Builder& b) {
   Instr* operands = start->operands().size() == 1 ? start->operand(0) : b.tuple(start->operands());
   std::vector<Instr*> parts{operands, operands};
@@ -45,7 +45,7 @@ Instr* collective(Instr* instr, hlo::Builder& b) {
       return module.replica_count * module.num_partitions == 1 ? b.constant(Literal(instr->shape()))
                                                                : nullptr;
     }
-    case Opcode::all_reduce_start:  // its value is that of the operands already
+    case Opcode::all_reduce_start:  // its value is already that of the operands
     case Opcode::all_gather:
     case Opcode::all_reduce:
     case Opcode::all_to_all:
@@ -70,7 +70,7 @@ Instr* collective(Instr* instr, hlo::Builder& b) {
   }
 }
 
-// Only orders what has no effect: tokens all the way up.
+// Whether a token orders only operations without effect: tokens all the way up.
 bool is_idle_token(const Instr* token, int depth = 0) {
   if (!token->is(Opcode::after_all) || depth > 8) return false;
   for (const Instr* operand : token->operands())

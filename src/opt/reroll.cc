@@ -1,8 +1,7 @@
-// reroll: a recurrence that was written out, step behind step, becomes a loop: its steps are
-// compiled once, and a loop of little work is one kernel. What the steps read of a sequence is
-// sliced in the loop; products of such slices with one matrix are one product in front of it. Exact
-// but for the order in which that one sums up, which is the product's own.
-// Each rewrite leaves fewer instructions outside of loops.
+// reroll: an unrolled recurrence becomes a loop: its steps are compiled once, and a loop of little
+// work is one kernel. The steps' slices of a sequence are taken in the loop; products of such
+// slices with one matrix become one product before it. Exact, except that this product sums in its
+// own order. Each rewrite leaves fewer instructions outside of loops.
 #include <algorithm>
 #include <unordered_set>
 
@@ -19,15 +18,15 @@ using hlo::Builder;
 using Kind = StepValue::Kind;
 
 constexpr size_t kLeastSteps = 8;
-constexpr size_t kMostOutputs = 4;  // values of which every step's is read outside
-constexpr size_t kMostLate = 3;     // first steps that may be otherwise
+constexpr size_t kMostOutputs = 4;  // values that are read outside for every step
+constexpr size_t kMostLate = 3;     // first steps that may differ
 
 class Roller {
  public:
   Roller(Computation* computation, Unrolled unrolled)
       : computation_(computation), unrolled_(std::move(unrolled)), outside_(computation) {}
 
-  // Somebody wants what the loop makes, and it needs nothing that it makes.
+  // The loop's results are used, and it does not depend on them itself.
   bool may_roll() {
     if (unrolled_.steps() < kLeastSteps) return false;
     find_outputs();
@@ -53,13 +52,13 @@ class Roller {
   struct Leaf {
     Instr* init = nullptr;
     size_t value = 0;       // of the step
-    bool gathers = false;   // that value of every step
-    Instr* next = nullptr;  // in the body; null: it is invariant
+    bool gathers = false;   // collects the value of every step
+    Instr* next = nullptr;  // in the body; null: loop-invariant
   };
   // A product of every step as a slice of one product.
   struct Product {
     Instr* whole = nullptr;
-    int64_t dim = 0;  // along which the steps lie
+    int64_t dim = 0;  // the dimension of the steps
   };
 
   int64_t steps() const { return static_cast<int64_t>(unrolled_.steps()); }
@@ -80,7 +79,7 @@ class Roller {
                       [&](const Instr* x) { return is_read_outside(x); }))
         outputs_.push_back(number);
     }
-    // The last of a state is what the loop ends with.
+    // If only a state's last value is read, it is the final value of the loop's state.
     for (size_t i = 0; i < unrolled_.values.size(); ++i) {
       if (value(i).kind != Kind::carried) continue;
       const std::vector<Instr*>& at = value(value(i).of).at;
@@ -90,7 +89,7 @@ class Roller {
     }
   }
 
-  // Arrays and first states that the loop reads.
+  // Whether the loop's input arrays or initial states depend on the loop's own values.
   bool needs_itself() const {
     std::vector<const Instr*> work;
     std::unordered_set<const Instr*> seen;
@@ -110,7 +109,7 @@ class Roller {
     return false;
   }
 
-  // --- Products of the sequence, in front of the loop. ---
+  // --- Products over the whole sequence, before the loop. ---
 
   void find_products() {
     for (const size_t number : unrolled_.order)
@@ -118,7 +117,7 @@ class Roller {
         find_product(number);
   }
 
-  // dot(reshape(piece), matrix): the reshape drops the dimension along which the steps lie.
+  // dot(reshape(piece), matrix): the reshape drops the dimension of the steps.
   void find_product(size_t number) {
     const StepValue& dot = value(number);
     const auto& attrs = dot.at[0]->attrs_as<hlo::DotAttrs>();
@@ -138,7 +137,7 @@ class Roller {
     starts[dim] = std::min(piece.start, piece.start + (steps() - 1) * piece.stride);
     limits[dim] = starts[dim] + steps();
     hlo::DotAttrs all = attrs;
-    int64_t before = 0;  // dimensions of the left side that go
+    int64_t before = 0;  // dropped dimensions of the left side that precede
     for (int64_t& contracted : all.lhs_contracting_dims) {
       if (contracted >= piece.dim)
         ++contracted;
@@ -152,7 +151,8 @@ class Roller {
 
   // --- The loop. ---
 
-  // What the body reads, seen from its results: not what products in front of it replaced.
+  // Values that the body reads, traced from its results; not those replaced by products before the
+  // loop.
   std::vector<bool> find_needed() const {
     std::vector<bool> needed(unrolled_.values.size(), false);
     for (const size_t number : outputs_) needed[number] = true;
@@ -195,8 +195,8 @@ class Roller {
     }
   }
 
-  // Constants and their broadcasts: part of the loop then, not of its state. So they stay what
-  // weights are packed from.
+  // Constants and their broadcasts become part of the loop's body, not of its state, so that they
+  // can still be packed as weights.
   static bool is_made_inside(const StepValue& one) {
     return one.kind == Kind::same && base_of(one.at[0])->is(Opcode::constant);
   }
@@ -302,7 +302,7 @@ class Roller {
     return b.dynamic_slice(x, starts, sizes);
   }
 
-  // --- Behind it. ---
+  // --- After the loop. ---
 
   void replace(size_t number, Instr* loop) {
     const StepValue& one = value(number);
@@ -324,8 +324,9 @@ class Roller {
     }
   }
 
-  // The steps' values below each other in a concatenation, as they are or with a new dimension of
-  // one: what was gathered, turned. Whatever has other readers is sliced.
+  // If the steps' values are joined in a concatenation, as they are or with a new dimension of
+  // extent 1, it becomes a transpose of the gathered array. Values with other readers are sliced
+  // from it.
   void join_concatenation(const StepValue& one, Instr* all) {
     for (Instr* first : std::vector<Instr*>(one.at[0]->users())) {
       const bool view = first->is(Opcode::reshape);
@@ -374,14 +375,14 @@ class Roller {
   Unrolled unrolled_;
   Builder outside_;
   std::vector<size_t> outputs_;
-  std::unordered_map<size_t, size_t> last_;  // outputs whose last is all that is read: the state
+  std::unordered_map<size_t, size_t> last_;  // outputs of which only the last is read: the state
   std::unordered_map<size_t, Product> products_;
   std::vector<bool> needed_;
   std::vector<Leaf> leaves_;
   std::unordered_map<size_t, size_t> leaf_of_, gathered_;
 };
 
-// The first steps may be simpler than the others.
+// The first steps may be simpler than the others, so up to kMostLate of them are left out.
 bool roll_chain(Computation* computation, const std::vector<Instr*>& states,
                 const PassContext& context) {
   for (size_t late = 1; late <= kMostLate && states.size() >= late + kLeastSteps; ++late) {
@@ -402,7 +403,7 @@ bool roll_chain(Computation* computation, const std::vector<Instr*>& states,
 Result<bool> reroll(hlo::Module& module, const PassContext& context) {
   bool changed = false;
   for (Computation* computation : module.post_order()) {
-    // Rolling changes what the other chains are made of.
+    // Rolling changes the instructions of the other chains.
     for (bool more = true; more;) {
       more = false;
       for (const auto& states : find_chains(*computation, kLeastSteps)) {

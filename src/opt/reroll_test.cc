@@ -1,4 +1,4 @@
-// reroll: recurrences that were written out become loops.
+// reroll: unrolled recurrences become loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Net {
   int steps = 10;
   bool reversed = false;
   bool simple_first = false;  // the first step has no state to read
-  std::string state = "h";    // what a step's product reads of the step before
+  std::string state = "h";    // read by a step's product from the previous step
 };
 
 // h = tanh(x[t]·W + h·U), c = c·h + x[t]; x: [batch, time, features].
@@ -53,7 +53,7 @@ std::string net(const Net& n, const std::string& end) {
   return text + end;
 }
 
-// All states side by side, each with a dimension of its own.
+// All states side by side, each with a new dimension.
 std::string stacked(int from, int to, int64_t dim) {
   const std::string one = dim == 0 ? "f32[1,3,5]" : "f32[3,1,5]";
   const std::string n = std::to_string(to - from + 1);
@@ -79,7 +79,7 @@ std::unique_ptr<hlo::Module> rolled(const std::string& text) {
 TEST(RerollTest, TheLastState) {
   auto module = rolled(net({}, "  ROOT o = (f32[3,5], f32[3,5]) tuple(h10, c10)\n"));
   EXPECT_EQ(count(*module, Opcode::while_), 1);
-  EXPECT_EQ(count(*module, Opcode::dot), 1);  // x·W, of all times
+  EXPECT_EQ(count(*module, Opcode::dot), 1);  // x·W, for all times
   EXPECT_EQ(count(*module, Opcode::tanh), 0);
 }
 
@@ -105,7 +105,7 @@ TEST(RerollTest, AFirstStepOfItsOwn) {
   EXPECT_EQ(count(*module, Opcode::tanh), 1);
 }
 
-// Somebody reads a state in the middle, and the sum of two of them.
+// A state in the middle is read outside, and so is the sum of two.
 TEST(RerollTest, StatesInTheMiddle) {
   auto module = rolled(net({}, "  q = f32[3,5] add(h4, c7)\n  ROOT r = f32[3,5] add(q, h10)\n"));
   EXPECT_EQ(count(*module, Opcode::while_), 1);
@@ -130,14 +130,14 @@ TEST(RerollTest, OneBehindTheOther) {
 }
 
 TEST(RerollTest, LeftAlone) {
-  // Too short; each step by itself.
+  // Too short; separate steps.
   expect_unchanged(net({.steps = 6}, "  ROOT o = f32[3,5] add(h6, c6)\n"), "reroll");
   expect_unchanged(
       net({.state = "x"}, stacked(1, 9, 1)).replace(0, 0, "  x0 = f32[3,5] parameter(5)\n"),
       "reroll");
 }
 
-// What all steps read is made from the first one: that one cannot be in the loop.
+// A common input of all steps is computed from the first one, which cannot be in the loop.
 TEST(RerollTest, WhatNeedsTheFirstStep) {
   std::string text = net({.steps = 12}, "");
   const std::string scale = "  k = f32[3,5] exponential(h1)\n";
@@ -151,7 +151,7 @@ TEST(RerollTest, WhatNeedsTheFirstStep) {
   EXPECT_EQ(count(*module, Opcode::exponential), 1);
 }
 
-// A step in the middle is different: what stands around it is too short, or rolled by itself.
+// A step in the middle is different: the steps around it are too few, or rolled separately.
 TEST(RerollTest, AnOddStep) {
   std::string text = net({.steps = 12}, "  ROOT o = f32[3,5] add(h12, c12)\n");
   text.replace(text.find("tanh(s6)"), 8, "sine(s6)");

@@ -6,11 +6,11 @@
 namespace heddle::opt {
 namespace {
 
-// Rules lower a measure at each step, so few instructions are seen more than a handful of times.
+// Rules lower a measure at each step, so few instructions are visited more than a handful of times.
 constexpr int64_t kVisitsPerInstr = 32;
 constexpr int64_t kLeastVisits = 10'000;
 
-// Where the program text came from survives its rewriting. (The names of nodes do in any pass.)
+// The source location survives rewriting. (So do the names of nodes, in any pass.)
 void inherit_metadata(const Instr& from, Instr& to) {
   if (!to.annotations().empty() || to.is(Opcode::parameter)) return;
   for (const auto& [key, value] : from.annotations())
@@ -42,7 +42,7 @@ void Rewriter::push(Instr* instr) {
   if (queued_.insert(instr).second) work_.push_back(instr);
 }
 
-// The replacement, and what was built for it.
+// Queues the replacement and the instructions built for it.
 void Rewriter::push_new(Instr* to, int64_t newest) {
   std::vector<Instr*> stack{to};
   std::unordered_set<const Instr*> seen;
@@ -71,7 +71,7 @@ void Rewriter::remove_dead(Instr* instr, bool push_readers, bool has_effect_too)
     computation_->remove(dead);
     for (Instr* operand : operands) {
       if (operand->users().empty()) stack.push_back(operand);
-      // A rule may have waited for it to be the only reader.
+      // A rule may have waited for this user to be the only reader.
       if (push_readers && operand->users().size() == 1) push(operand->users()[0]);
     }
   }
@@ -102,10 +102,11 @@ bool Rewriter::run(const Visit& visit) {
   while (!work_.empty()) {
     Instr* instr = work_.front();
     work_.pop_front();
-    // Removed ones are not queued any more. (Their address may be a newer one's: no harm.)
+    // Removed instructions are not queued any more. (A newer one may have the same address:
+    // harmless.)
     if (queued_.erase(instr) == 0) continue;
     const bool dead = instr->users().empty() && instr != computation_->root();
-    if (dead && !hlo::has_effect(*instr)) continue;  // for dce
+    if (dead && !hlo::has_effect(*instr)) continue;  // left to dce
     if (--visits_left < 0) {
       context_.note(
           fmt::format("{}: gave up on %{}: too many rewrites", pass_, computation_->name()));

@@ -1,5 +1,6 @@
-// What passes over one computation share: a worklist that visits every instruction, operands first,
-// and again whatever a replacement touched; and removal of what a replacement left without users.
+// Shared by passes over one computation: a worklist that visits every instruction, operands first,
+// and again every instruction that a replacement affected; and removal of instructions that a
+// replacement left without users.
 #pragma once
 
 #include <deque>
@@ -22,17 +23,18 @@ using pass::PassContext;
 using tensor::Literal;
 using tensor::Type;
 
-// May be removed where nothing uses it, merged with its equal, moved.
+// May be removed if unused, merged with an equal one, moved.
 bool is_removable(const Instr& instr);
 
 class Rewriter {
  public:
-  // Looks at `instr`; returns what shall stand for it (of the same shape, layouts aside: what has
-  // another is dropped), or null. Built with `builder()`; it changes nothing else.
+  // A visit to `instr` returns its replacement (of the same shape, ignoring layouts: one with
+  // another shape is dropped), or null. Built with `builder()`; a visit must not change anything
+  // else.
   struct Proposal {
     Instr* to = nullptr;
-    std::string_view rule;     // empty: the context has been asked already
-    bool drop_effect = false;  // what is replaced goes even if it has an effect
+    std::string_view rule;     // empty: the context has already been asked
+    bool drop_effect = false;  // the replaced instruction is removed even if it has an effect
   };
   using Visit = std::function<Proposal(Instr*)>;
 
@@ -41,8 +43,8 @@ class Rewriter {
   Rewriter(Computation* computation, const PassContext& context, std::string_view pass,
            Wants wants = nullptr);
   hlo::Builder& builder() { return builder_; }
-  // Until nothing is left to visit. The number of visits is bounded by the size of the computation;
-  // a pass whose rules do not lower a common measure ends there, with a note.
+  // Runs until nothing is left to visit. The number of visits is bounded by the size of the
+  // computation; if a pass's rules do not lower a common measure, it ends there, with a note.
   // Returns whether anything changed.
   bool run(const Visit& visit);
 
@@ -59,16 +61,16 @@ class Rewriter {
   hlo::Builder builder_;
   std::deque<Instr*> work_;
   std::unordered_set<const Instr*> queued_;
-  int64_t newest_id_ = -1;  // of instructions that have been seen
+  int64_t newest_id_ = -1;  // of instructions that have been visited
 };
 
-// Runs a visit made by `make` for each computation, callees first. True: something changed.
+// Runs `visit` on each computation, callees first. True: something changed.
 bool rewrite_module(hlo::Module& module, const PassContext& context, std::string_view pass,
                     const std::function<Rewriter::Proposal(Instr*, hlo::Builder&)>& visit,
                     Rewriter::Wants wants = nullptr);
 
-// Appends a copy of `callee`'s instructions and returns its root. The callee's parameters become
-// the arguments; annotations and control edges are kept. `added`, where given, gets the copies.
+// Appends a copy of `callee`'s instructions and returns its root. The arguments replace the
+// callee's parameters; annotations and control edges are kept. `added`, if given, gets the copies.
 Instr* inline_computation(Computation* into, const Computation& callee,
                           const std::vector<Instr*>& arguments,
                           std::vector<Instr*>* added = nullptr);

@@ -1,7 +1,7 @@
-// rotate_loops: whether a loop goes on is computed at the end of each step, beside the rest of it,
-// and once in front of the loop; its condition only reads the answer. A condition of its own would
-// be a kernel more in every step. Exact: the same values, as often.
-// Each rewrite leaves one loop fewer whose condition computes.
+// rotate_loops: evaluates a loop's condition at the end of each step, together with the rest of it,
+// and once before the loop; the condition computation then only reads the result. A separate
+// condition would be one more kernel in every step. Exact: the same values, computed as often. Each
+// rewrite leaves one loop fewer whose condition computes.
 #include "hlo/loop_trips.h"
 #include "opt/counted_loop.h"
 #include "opt/loop_state.h"

@@ -1,4 +1,4 @@
-// rotate_loops: the step says whether the loop goes on.
+// rotate_loops: the step computes whether the loop continues.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -65,7 +65,7 @@ TEST(RotateLoopsTest, TheConditionOnlyReads) {
   }
 }
 
-// A condition over values; of the whole state nothing is left to be read.
+// A condition over whole values; no read of the whole state is left.
 TEST(RotateLoopsTest, ConditionsOverValues) {
   auto module = parse(
       "HloModule m\n"
@@ -87,7 +87,7 @@ TEST(RotateLoopsTest, ConditionsOverValues) {
 }
 
 TEST(RotateLoopsTest, LeftAlone) {
-  // It reads an element already.
+  // It only reads an element already.
   expect_unchanged(
       "HloModule m\n"
       "condition {\n  s = (pred[], f32[3]) parameter(0)\n"

@@ -10,7 +10,7 @@ bool is_real(const Instr* x) { return is_float(x) || is_integer(x); }
 
 Instr* zero_like(const Instr* x, Builder& b) { return b.full(x->shape().without_layout(), 0); }
 
-// The most negative (or positive) value of the type; floats: an infinity, where there is one.
+// The most negative (or positive) value of the type; floats: an infinity, if the type has one.
 bool is_extreme(const Instr* x, bool least) {
   const Literal* value = splat_of(x);
   if (!value) return false;
@@ -88,7 +88,7 @@ Instr* divide_one(Instr* x, Builder&) {
   return is_real(x) && is_splat(x->operand(1), 1) ? x->operand(0) : nullptr;
 }
 
-// Both are the exact quotient, rounded once.
+// Both forms give the exact quotient, rounded once.
 Instr* divide_power_of_two(Instr* x, Builder& b) {
   const Literal* divisor = splat_of(x->operand(1));
   if (!divisor || !is_float(x) || !is_static_array(x)) return nullptr;
@@ -185,7 +185,7 @@ Instr* constant_right(Instr* x, Builder& b) {
   return b.binary(x->opcode(), right, left);
 }
 
-// Exact where the operator is associative to the last bit.
+// Exact because only operators that are associative to the last bit are accepted.
 Instr* constants_together(Instr* x, Builder& b) {
   const bool extreme = x->is(Opcode::maximum) || x->is(Opcode::minimum);
   if (!hlo::is_commutative(x->opcode()) || !(extreme || is_integer(x) || is_pred(x)))

@@ -15,13 +15,13 @@ Ints result_order(const Instr* broadcast) {
   return order;
 }
 
-// What an elementwise operator's broadcast operands have in common.
+// The common form of an elementwise operator's broadcast operands.
 struct Common {
   Ints extents, dimensions;
   bool found = false;
 };
 
-// An operand as one of the common form: the operand of the broadcast, or a scalar repeated.
+// An operand in the common form: the operand of the broadcast, or a broadcast scalar.
 Instr* narrowed(Instr* operand, const Common& common, bool keeps_scalar, Builder& b) {
   if (keeps_scalar) return operand;
   if (has_scalar(operand)) return broadcast_scalar(scalar_of(operand, b), common.extents, b);
@@ -60,7 +60,7 @@ Instr* broadcast_reshape(Instr* x, Builder& b) {
   if (y->shape().elems() == 0 || from.size() >= to.size()) return nullptr;
   Ints dims(from.size());
   for (const ReshapePiece& piece : reshape_pieces(from, to)) {
-    if (piece.from_begin == piece.from_end) continue;  // a one that was added
+    if (piece.from_begin == piece.from_end) continue;  // an added extent of 1
     if (piece.from_end != piece.from_begin + 1 || piece.to_end != piece.to_begin + 1)
       return nullptr;
     dims[static_cast<size_t>(piece.from_begin)] =
@@ -76,13 +76,13 @@ Instr* broadcast_iota(Instr* x, Builder& b) {
   return b.iota(x->shape().without_layout(), x->dimensions()[d]);
 }
 
-// Computes before repeating. Operands that are one scalar fit any common form.
+// Computes before broadcasting. Operands that are a splat of one scalar fit any common form.
 Instr* elementwise_broadcasts(Instr* x, Builder& b) {
   if (!are_static_arrays(x) || x->shape().rank() == 0) return nullptr;
   const Ints extents = x->shape().extents();
   Common common;
   for (const Instr* operand : x->operands()) {
-    // (A bitcast-convert may change them; a select and a clamp take scalars.)
+    // (A bitcast-convert may change the extents; a select and a clamp take scalars.)
     if (operand->shape().extents() != extents) {
       const bool takes_scalars = x->is(Opcode::select) || x->is(Opcode::clamp);
       if (!takes_scalars || operand->shape().rank() != 0) return nullptr;

@@ -5,8 +5,8 @@ namespace {
 
 Type type_of(const Instr* x) { return x->shape().type(); }
 
-// Integer <-> float conversions clamp, integer ones wrap: a detour over a float is no detour only
-// if the last step does nothing but hold the value.
+// Integer <-> float conversions clamp, integer ones wrap: going through a float is equivalent only
+// if the last conversion neither clamps nor wraps.
 bool detour_is_exact(Type from, Type over, Type to) {
   if (!converts_exactly(from, over)) return false;
   const bool from_integer = !tensor::is_float(from) && !tensor::is_complex(from);
@@ -30,7 +30,7 @@ Instr* convert_convert(Instr* x, Builder& b) {
   return b.convert(y, type_of(x));
 }
 
-// One way to ask, which the rules of compare know.
+// A canonical form, which the rules of compare recognise.
 Instr* convert_pred_compare(Instr* x, Builder& b) {
   Instr* y = x->operand(0);
   if (type_of(x) != Type::pred || !(is_integer(y) || is_float(y)) || !is_static_array(y))
@@ -47,7 +47,7 @@ Instr* bitcast_convert_same(Instr* x, Builder& b) {
     return type_of(i) == Type::pred ? 8 : tensor::type_bits(type_of(i));
   };
   if (width(x) != width(y) || width(y) != width(y->operand(0))) return nullptr;
-  // pred is not all of its byte.
+  // pred uses only one bit of its byte.
   if (type_of(y) == Type::pred) return nullptr;
   return b.bitcast_convert(y->operand(0), x->shape().without_layout());
 }

@@ -18,13 +18,13 @@ bool all_finite(const Literal& literal) {
   return true;
 }
 
-// Reading more filters than this for the sake of a pad is not worth it.
+// Checking filters larger than this for the sake of a pad is not worth it.
 constexpr int64_t kMostFilterElems = int64_t{1} << 24;
 
 }  // namespace
 
-// Zeros times finite numbers are nothing in a sum, wherever they stand. (Times an infinity they
-// would be NaN, where the convolution's own padding is skipped.)
+// Zeros times finite numbers add nothing to a sum. (Times an infinity they would give NaN, whereas
+// the convolution's own padding is skipped.)
 Instr* convolution_pad(Instr* x, Builder& b) {
   Instr* y = x->operand(0);
   if (!y->is(Opcode::pad) || !are_static_arrays(x) || !are_static_arrays(y)) return nullptr;
@@ -48,7 +48,8 @@ Instr* convolution_pad(Instr* x, Builder& b) {
   return b.convolution(y->operand(0), x->operand(1), std::move(attrs));
 }
 
-// Gradients of inputs read filters backwards. A constant is turned round once, by itself.
+// Gradients of inputs read filters backwards. A constant filter is reversed at compile or load time
+// instead.
 Instr* convolution_reverse(Instr* x, Builder& b) {
   const Instr* y = x->operand(1);
   if (!y->is(Opcode::reverse) || is_constant_expression(y)) return nullptr;

@@ -46,7 +46,7 @@ Direction mirrored(Direction direction) {
   }
 }
 
-// No pair is unordered: no NaN, or an order that has a place for it.
+// Every pair is ordered: no NaN, or an order that includes it.
 bool is_total(const Instr* compare) {
   const Type type = compare->operand(0)->shape().type();
   return tensor::is_integer(type) || type == Type::pred ||
@@ -132,7 +132,7 @@ Instr* compare_pred(Instr* x, Builder& b) {
   return with_true == (direction == Direction::eq) ? p : b.unary(Opcode::not_, p);
 }
 
-// A pred that was made a number, 0 or 1, and is asked for again.
+// A pred converted to a number, 0 or 1, and compared again.
 Instr* compare_converted_pred(Instr* x, Builder& b) {
   Instr* number = x->operand(0);
   const Direction direction = direction_of(x);
@@ -158,7 +158,7 @@ Instr* compare_unsigned_zero(Instr* x, Builder& b) {
 
 namespace {
 
-// The host's sort knows the comparisons of comparators by sight.
+// The host's sort recognises the comparisons in comparators by their form.
 bool is_in_comparator(const Instr* x) {
   if (x->parent() == x->parent()->module()->entry()) return false;
   const auto sorts_by = [&](const Instr* instr) {
@@ -184,7 +184,8 @@ std::optional<Type> integers_like(Type type) {
   }
 }
 
-// Of signed integers in x's total order: its bits, those behind the sign turned where it is set.
+// Signed integers in x's total order: its bits, with those below the sign inverted if the sign is
+// set.
 Instr* ordered_bits(Instr* x, Type bits, Builder& b) {
   const Shape shape(bits, x->shape().dims());
   Instr* same = b.bitcast_convert(x, shape);

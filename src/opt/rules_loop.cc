@@ -7,11 +7,11 @@
 namespace heddle::opt::rules {
 namespace {
 
-// Fewer than reroll makes a loop of, so that the two do not undo each other.
+// Fewer than reroll requires, so that the two do not undo each other.
 constexpr int64_t kMostTrips = 7;
 constexpr size_t kMostInstrs = 800;  // of all steps
 
-// Arithmetic by element, and what only moves: the steps together are one kernel's body.
+// Elementwise arithmetic and movement: the unrolled steps form one kernel's body.
 bool is_of_elements(const Instr* instr) {
   switch (instr->opcode()) {
     case Opcode::broadcast:

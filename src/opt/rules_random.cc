@@ -1,4 +1,4 @@
-// Random bits as arithmetic on counters, as XLA counts.
+// Random bits as arithmetic on counters, counting as XLA does.
 #include <array>
 
 #include "opt/random_words.h"
@@ -64,7 +64,7 @@ class Bits : public RandomWords {
   }
 };
 
-// Neighbours along the first even dimension share a pair, or else along the longest.
+// The dimension whose neighbours share a counter: the first even one, else the longest.
 size_t shared_dimension(const Ints& extents) {
   size_t longest = 0;
   for (size_t d = 0; d < extents.size(); ++d) {
@@ -74,7 +74,7 @@ size_t shared_dimension(const Ints& extents) {
   return longest;
 }
 
-// One element of the state, as a scalar. The state may be pairs of narrower words, the low ones
+// One element of the state, as a scalar. The state may be pairs of narrower words, the low word
 // first.
 Instr* word(Instr* state, int64_t i, Builder& b) {
   if (state->is(Opcode::bitcast_convert) && state->operand(0)->shape().rank() == 2 &&

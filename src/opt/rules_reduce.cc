@@ -6,12 +6,12 @@
 namespace heddle::opt::rules {
 namespace {
 
-// One array, and its start.
+// Reduces one array, from one start value.
 bool is_single(const Instr* reduce) {
   return reduce->operands().size() == 2 && are_static_arrays(reduce) && !reduce->shape().is_tuple();
 }
 
-// Sums of floats depend on their order.
+// Whether any order gives the same result; sums of floats depend on it.
 bool any_order(const Instr* reduce) {
   const std::optional<Opcode> combiner = hlo::combiner_of(*reduce->called()[0]);
   if (!combiner) return false;
@@ -57,7 +57,7 @@ Instr* reduce_transpose(Instr* x, Builder& b) {
   return b.transpose(result, order);
 }
 
-// Each piece of the reshape is reduced as a whole or kept as a whole; then nothing changes places.
+// Each piece of the reshape must be reduced or kept as a whole; then no element changes its order.
 Instr* reduce_reshape(Instr* x, Builder& b) {
   if (!is_single(x) || !x->operand(0)->is(Opcode::reshape) || x->operand(0)->shape().elems() == 0)
     return nullptr;

@@ -35,7 +35,7 @@ Instr* reshape_constant(Instr* x, Builder& b) {
 Instr* transpose_same(Instr* x, Builder& b) {
   if (is_counting(x->dimensions())) return x->operand(0);
   if (!are_static_arrays(x)) return nullptr;
-  Ints moved;  // the operand's dimensions that count, in their new order
+  Ints moved;  // the operand's dimensions of extent > 1, in their new order
   for (int64_t d : x->dimensions())
     if (x->operand(0)->shape().dim(d) != 1) moved.push_back(d);
   return is_ascending(moved) ? b.reshape(x->operand(0), x->shape().extents()) : nullptr;
@@ -59,7 +59,7 @@ Instr* transpose_iota(Instr* x, Builder& b) {
   return transpose_cheaply(y, x->dimensions(), b, /*build=*/true);
 }
 
-// Dimensions along which turning round shows: more than one element, and they differ.
+// Only dimensions with more than one element that are not repeated need reversing.
 Instr* reverse_ones(Instr* x, Builder& b) {
   Instr* y = x->operand(0);
   if (!are_static_arrays(x)) return nullptr;
@@ -75,7 +75,7 @@ Instr* reverse_ones(Instr* x, Builder& b) {
 Instr* reverse_reverse(Instr* x, Builder& b) {
   Instr* y = x->operand(0);
   if (!y->is(Opcode::reverse)) return nullptr;
-  Ints once;  // turned by one of them only
+  Ints once;  // reversed by only one of them
   for (int64_t d = 0; d < x->shape().rank(); ++d)
     if (contains(x->dimensions(), d) != contains(y->dimensions(), d)) once.push_back(d);
   return once.empty() ? y->operand(0) : b.reverse(y->operand(0), once);

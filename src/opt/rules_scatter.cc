@@ -12,10 +12,10 @@ int64_t place_of(const Ints& list, int64_t value) {
   return found == list.end() ? -1 : found - list.begin();
 }
 
-// Of every dimension of a value, the dimension of the result that it runs along; -1: it has one
-// element, and goes.
+// Broadcasts x to `extents`; `along`: for every dimension of x, the dimension of the result that it
+// becomes; -1: it has one element and is dropped.
 Instr* spread(Instr* x, const Ints& along, const Ints& extents, Builder& b) {
-  std::vector<std::pair<int64_t, int64_t>> kept;  // result's, own
+  std::vector<std::pair<int64_t, int64_t>> kept;  // dimension of the result, of x
   Ints dims, permutation, left, to;
   for (int64_t d = 0; d < std::ssize(along); ++d)
     if (along[static_cast<size_t>(d)] >= 0) {
@@ -31,7 +31,7 @@ Instr* spread(Instr* x, const Ints& along, const Ints& extents, Builder& b) {
   return b.broadcast(b.transpose(x, permutation), extents, to);
 }
 
-// new = combine(old, update), of one operator.
+// combine(old, update), for a combiner of one operator.
 Instr* combined(const hlo::Computation& combine, Instr* old, Instr* update, Builder& b) {
   auto value = [&](const Instr* parameter) {
     return parameter == combine.parameters()[0] ? old : update;
@@ -50,7 +50,8 @@ bool is_one_operator(const hlo::Computation& combine) {
 
 }  // namespace
 
-// The gradient of one element taken from each row: every element asks whether it was the one.
+// The gradient of taking one element from each row: every element compares its index with the
+// chosen one.
 Instr* scatter_one_each(Instr* x, Builder& b) {
   if (x->operands().size() != 3 || !are_static_arrays(x) || x->shape().elems() == 0 ||
       tensor::type_bytes(x->operand(1)->shape().type()) < 4 || !has_scalar(x->operand(0)) ||
@@ -63,7 +64,7 @@ Instr* scatter_one_each(Instr* x, Builder& b) {
   const int64_t scattered = attrs.scatter_dims_to_operand_dims[0];
   if (place_of(attrs.inserted_window_dims, scattered) < 0 || attrs.inserted_window_dims.size() != 1)
     return nullptr;
-  // Where each dimension of the indices runs in the result: one row of them has one.
+  // The result's dimension for each dimension of the indices: each row has one index.
   Ints index_along, scatter_along;
   for (int64_t d = 0; d < index.rank(); ++d) {
     const int64_t batch = place_of(attrs.scatter_indices_batching_dims, d);
@@ -71,7 +72,7 @@ Instr* scatter_one_each(Instr* x, Builder& b) {
     index_along.push_back(batch < 0 ? -1 : attrs.input_batching_dims[static_cast<size_t>(batch)]);
     if (d != attrs.index_vector_dim) scatter_along.push_back(index_along.back());
   }
-  // Windows are whole.
+  // Windows must be whole.
   Ints update_along;
   size_t next_scatter = 0;
   int64_t window = 0;
@@ -93,7 +94,7 @@ Instr* scatter_one_each(Instr* x, Builder& b) {
   return b.select(here, combined(*x->called()[0], old, update, b), old);
 }
 
-// One window at a known place inside of the array.
+// One window at a known position inside the array.
 Instr* scatter_one_box(Instr* x, Builder& b) {
   if (x->operands().size() != 3 || !are_static_arrays(x) || x->operand(2)->shape().elems() == 0 ||
       !is_one_operator(*x->called()[0]))

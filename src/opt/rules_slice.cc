@@ -12,7 +12,7 @@ size_t size(int64_t i) { return static_cast<size_t>(i); }
 
 const SliceAttrs& slice_of(const Instr* x) { return x->attrs_as<SliceAttrs>(); }
 
-// One element behind the last that is read.
+// One past the last element that is read.
 int64_t read_limit(const SliceAttrs& s, const Shape& result, size_t d) {
   return s.starts[d] + (result.dims()[d].size - 1) * s.strides[d] + 1;
 }
@@ -21,24 +21,24 @@ bool all_equal(const Ints& list, int64_t value) {
   return std::all_of(list.begin(), list.end(), [&](int64_t i) { return i == value; });
 }
 
-// Both are known, and to the bit the same.
+// Both are known, and bit-identical.
 bool same_splat(const Instr* x, const Instr* y) {
   const Literal *a = splat_of(x), *b = splat_of(y);
   if (!a || !b || tensor::is_complex(a->type()) || a->type() != b->type()) return false;
   return a->get_bits(0) == b->get_bits(0);
 }
 
-// The starts of a dynamic slice, clamped; nothing where one is not known.
+// The starts of a dynamic slice, clamped; nothing if one is not known.
 std::optional<Ints> known_starts(const Instr* x, size_t first, const Ints& sizes) {
   const Shape& from = x->operand(0)->shape();
-  if (x->operands().size() != first + sizes.size()) return std::nullopt;  // one array of starts
+  if (x->operands().size() != first + sizes.size()) return std::nullopt;  // a vector of starts
   Ints starts;
   for (size_t d = 0; d < sizes.size(); ++d) {
     const int64_t room = from.dims()[d].size - sizes[d];
     const Literal* start = splat_of(x->operand(first + d));
     if (!start && room > 0) return std::nullopt;
     int64_t value = room > 0 ? start->get_s64(0) : 0;
-    // Beyond int64 it is certainly out of range.
+    // Above the range of int64: certainly out of bounds.
     if (room > 0 && start->type() == Type::u64 && value < 0) value = room;
     starts.push_back(std::clamp<int64_t>(value, 0, room));
   }

@@ -1,7 +1,7 @@
-// simplify_control: a branch whose condition is a constant is taken; a loop whose condition is
-// false whatever its state never runs; a loop that is known to run once is its body, and one of few
-// trips with a small body is written out; what a loop carries round unchanged from a constant is
-// that constant inside (which is how a loop's trip count and its tables get to be known there).
+// simplify_control: a branch with a constant condition is taken; a loop whose condition is false
+// for any state is removed; a loop that runs once is replaced by its body, and one with few trips
+// and a small body is unrolled; a loop-invariant state element that starts from a constant becomes
+// that constant inside (which makes a loop's trip count and its tables known there).
 #include <algorithm>
 #include <unordered_map>
 
@@ -14,7 +14,7 @@
 namespace heddle::opt {
 namespace {
 
-// By a pred: true first; by a number: what is out of range takes the last branch.
+// For a pred: true first; for a number: an out-of-range value takes the last branch.
 size_t taken_branch(const Literal& selector, size_t branches) {
   if (selector.type() == Type::pred) return selector.get_s64(0) != 0 ? 0 : 1;
   const int64_t branch = selector.get_s64(0);
@@ -22,8 +22,8 @@ size_t taken_branch(const Literal& selector, size_t branches) {
   return in_range ? static_cast<size_t>(branch) : branches - 1;
 }
 
-// Written out, a loop of few cheap trips is a few kernels, often one. Dots and the like gain
-// nothing: their time is in the body, and every trip would be a kernel more to compile.
+// Unrolled, a loop of few cheap trips is a few kernels, often one. Dots and the like gain nothing:
+// their time is in the body, and every trip would be one more kernel to compile.
 constexpr int64_t kMostTrips = 4;
 constexpr size_t kMostInstrs = 24;
 
@@ -39,7 +39,7 @@ bool is_cheap(const Computation& body) {
   });
 }
 
-// The state after a loop whose trips are known to be few; null: it stays a loop.
+// The state after a loop with few known trips; null: it stays a loop.
 Instr* written_out(Instr* loop, hlo::Builder& b, const PassContext& context) {
   const std::optional<int64_t> trips = trip_count(loop, kMostTrips);
   const Computation& body = *loop->called()[1];
@@ -52,7 +52,8 @@ Instr* written_out(Instr* loop, hlo::Builder& b, const PassContext& context) {
   return state;
 }
 
-// A copy of a branch must be taken once it is made (it may have effects): the count is asked first.
+// Once made, a copy of a branch must be used (it may have effects), so the rewrite budget is
+// checked first.
 Rewriter::Proposal visit(Instr* instr, hlo::Builder& b, const PassContext& context) {
   if (instr->is(Opcode::conditional)) {
     const Literal* selector = splat_of(instr->operand(0));
@@ -73,17 +74,17 @@ Rewriter::Proposal visit(Instr* instr, hlo::Builder& b, const PassContext& conte
   return {};
 }
 
-// Larger ones stay data: they would be written out in each place that reads them.
+// Larger ones stay data: they would be duplicated for each reader.
 constexpr int64_t kMaxSunkElems = 1024;
 
-// In `computation` (a loop's condition or body) reads of element `index` become a constant.
+// Replaces reads of element `index` in `computation` (a loop's condition or body) by a constant.
 bool sink_into(Computation* computation, size_t index, const Instr* constant) {
   Instr* state = computation->parameters()[0];
   Instr* copy = nullptr;
   for (Instr* part : std::vector<Instr*>(state->users())) {
     if (!part->is(Opcode::get_tuple_element) || part->tuple_index() != static_cast<int64_t>(index))
       continue;
-    // The element that is only handed on stays: dce takes it away if nobody reads it outside.
+    // A use that only passes the element on stays: dce removes it if it is not read outside.
     for (Instr* user : std::vector<Instr*>(part->users())) {
       if (user == computation->root() && user->is(Opcode::tuple)) continue;
       if (!copy)

@@ -36,7 +36,7 @@ TEST(FoldConstants, BroadcastsAndIotasStay) {
   expect_unchanged("n = f32[] constant(1) ROOT r = f32[1024] broadcast(n), dimensions={}",
                    "fold_constants");
   expect_unchanged("ROOT r = s32[16] iota(), iota_dimension=0", "fold_constants");
-  // Computed from them alone: cheaper to compute again than to load.
+  // Computed from generated values alone: cheaper to recompute than to load.
   expect_unchanged(
       "i = s32[2048] iota(), iota_dimension=0 n = s32[] constant(1)\n"
       "b = s32[2048] broadcast(n), dimensions={} ROOT r = add(i, b)",
@@ -94,7 +94,7 @@ TEST(Cse, WhatDiffersStays) {
                    "b = pred[4] compare(x, y), direction=LE ROOT r = xor(a, b)",
                    "cse");
   expect_unchanged("a = f32[] constant(0) b = f32[] constant(-0) ROOT r = tuple(a, b)", "cse");
-  // Large ones that are different in the middle only.
+  // Large constants that differ only in the middle.
   const auto weights = [](char middle) {
     std::string values;
     for (int i = 0; i < 4096; ++i) values += {i > 0 ? ',' : ' ', i == 2048 ? middle : '1'};
@@ -123,7 +123,7 @@ TEST(Dce, EffectsStay) {
 
 #define STATE "(s32[], f32[4], f32[4], f32[4])"
 
-// Element 2 feeds element 3, which nobody reads; element 1 is read outside.
+// Element 2 feeds element 3, which is unread; element 1 is read outside.
 TEST(Dce, ElementsOfALoopsState) {
   auto module =
       parse("body { s = " STATE
@@ -165,7 +165,7 @@ TEST(SinkMovement, ReshapesGoDown) {
                        "ROOT r = negate(b)",
                        "sink_movement"),
             "reshape[2,3](negate(exponential(p0)))");
-  // A bias along the last dimension comes along, as do numbers and constants.
+  // A bias along the last dimension is reshaped to match, as are scalars and constants.
   EXPECT_EQ(simplified("x = f32[6,4] parameter(0) y = f32[4] parameter(1) n = f32[] constant(2)\n"
                        "a = f32[2,3,4] reshape(x) b = f32[2,3,4] broadcast(y), dimensions={2}\n"
                        "c = f32[2,3,4] broadcast(n), dimensions={} d = add(a, b)\n"
@@ -201,7 +201,7 @@ TEST(SinkMovement, WhatCannotComeAlongHolds) {
       "x = f32[6] parameter(0) y = f32[3] parameter(1) a = f32[2,3] reshape(x)\n"
       "b = f32[2,3] broadcast(y), dimensions={1} ROOT r = add(a, b)",
       "sink_movement");
-  // It would be there twice.
+  // It would be duplicated.
   expect_unchanged(
       "x = f32[2,3] parameter(0) a = transpose(x), dimensions={1,0} b = negate(a)\n"
       "ROOT r = tuple(a, b)",

@@ -1,8 +1,8 @@
 // sink_movement: f(reshape x, reshape y) => reshape f(x, y), and the same for transposes, so that
-// elementwise operators stand next to what computes their operands, and reshapes meet others, which
-// merge, or a dot, which absorbs them. Movement only goes down, past one operator at a time, so
-// this ends. Operands that are cheap in any shape (splats, broadcasts, iotas, constants) come
-// along.
+// elementwise operators are next to the producers of their operands, and reshapes meet other
+// reshapes, with which they merge, or a dot, which absorbs them. Movement only goes down, past one
+// operator at a time, so this ends. Operands that are cheap in any shape (splats, broadcasts,
+// iotas, constants) are reshaped to match.
 #include <algorithm>
 
 #include "opt/passes.h"
@@ -12,7 +12,7 @@
 namespace heddle::opt {
 namespace {
 
-// Scalars that select and clamp take beside arrays.
+// Scalar operands that select and clamp take with arrays.
 bool is_scalar_beside(const Instr* x, const Instr* operand) {
   return operand->shape().rank() == 0 && x->shape().rank() != 0;
 }
@@ -51,7 +51,7 @@ Instr* sink_reshape(Instr* x, Builder& b) {
   return b.reshape(result, x->shape().extents());
 }
 
-// A transpose that others read too would be there twice.
+// A transpose with other readers would be duplicated.
 bool is_own_transpose(const Instr* operand) {
   return operand->is(Opcode::transpose) && operand->users().size() == 1;
 }

@@ -1,10 +1,10 @@
-// split_complex: arithmetic on complex numbers as arithmetic on their two parts, which kernels
-// have; so is the state of loops. split_complex_dots: their products, which the reference rounds
-// once. Complex arrays are left where something whole makes or wants them: a Fourier transform, a
-// parameter, a result.
+// split_complex: complex arithmetic as arithmetic on the two parts, which kernels support; also
+// splits the state of loops. split_complex_dots: the same for their products, which the reference
+// rounds once. Arrays stay complex where a producer or consumer needs whole numbers: a Fourier
+// transform, a parameter, a result.
 //   f(z) => complex(g(real(z), imag(z)), h(real(z), imag(z)))
-// real(complex(x, y)) => x is a rule of algebraic. Quotients are Smith's, moduli scaled: as far as
-// the values fit, so do the results.
+// real(complex(x, y)) => x is a rule of algebraic. Division uses Smith's algorithm and moduli are
+// scaled, so intermediate values do not overflow if the results fit.
 #include <cstring>
 #include <limits>
 
@@ -33,7 +33,7 @@ class Splitter {
  public:
   Splitter(Instr* instr, Builder& b) : x_(*instr), b_(b) {}
 
-  // What stands for the instruction; null: it stays.
+  // The replacement of the instruction; null: it stays.
   Instr* split() {
     if (x_.is(Opcode::abs)) return modulus(operand(0));
     if (x_.is(Opcode::compare)) return comparison();
@@ -96,7 +96,7 @@ class Splitter {
     }
   }
 
-  // By the larger part of the divisor.
+  // Smith's algorithm: divides by the larger part of the divisor.
   Pair quotient(const Pair& x, const Pair& y) {
     Instr* wide = b_.compare(hlo::Direction::ge, absolute(y.re), absolute(y.im));
     Instr *large = b_.select(wide, y.re, y.im), *small = b_.select(wide, y.im, y.re);
@@ -108,8 +108,8 @@ class Splitter {
     return with_limits(x, y, {divide(add(first, multiply(second, ratio)), by), divide(im, by)});
   }
 
-  // Quotients by zero, of infinities and by infinities, where what was computed is no number: as
-  // Annex G of C has them.
+  // Quotients by zero, of infinities and by infinities, if the computed result is NaN: as in Annex
+  // G of C.
   Pair with_limits(const Pair& x, const Pair& y, const Pair& computed) {
     const Shape& shape = computed.re->shape();
     Instr *zero = b_.full(shape, 0),
@@ -133,7 +133,7 @@ class Splitter {
     };
     const Pair of_infinity = times(infinity, direction_of(x), y);
     const Pair by_infinity = times(zero, x, direction_of(y));
-    Instr* signed_infinity = divide(b_.full(shape, 1), y.re);  // where it is a zero
+    Instr* signed_infinity = divide(b_.full(shape, 1), y.re);  // if it is a zero
     Instr* no_number = both(is(hlo::Direction::ne, computed.re, computed.re),
                             is(hlo::Direction::ne, computed.im, computed.im));
     Instr* by_zero = both(is(hlo::Direction::eq, y.re, zero), is(hlo::Direction::eq, y.im, zero));
@@ -153,7 +153,7 @@ class Splitter {
     Instr* ratio = divide(small, large);
     Instr* one = b_.full(re->shape(), 1);
     Instr* length = multiply(large, b_.unary(Opcode::sqrt, add(one, multiply(ratio, ratio))));
-    // Zeros and infinities have no ratio.
+    // Zeros and infinities have no ratio and are handled separately.
     Instr* plain = b_.compare(hlo::Direction::eq, large, small);
     Instr* flat = b_.compare(hlo::Direction::eq, small, b_.full(re->shape(), 0));
     Instr* root_of_two = b_.full(re->shape(), 1.4142135623730951);
@@ -178,7 +178,7 @@ class Splitter {
     return {b_.convert(x.re, type), b_.convert(x.im, type)};
   }
 
-  // The same movement of one part.
+  // Moves one part in the same way.
   Instr* moved(Opcode part) {
     std::vector<Instr*> operands;
     for (Instr* operand : x_.operands())
@@ -201,7 +201,7 @@ bool is_zero(const Instr* x) {
   return std::memcmp(value->data(), zeros.data(), zeros.size()) == 0;
 }
 
-// Whether the parts of what moves are at hand or wanted: else it moves as a whole.
+// Whether parts of a moved value are already separate or read separately; else it moves whole.
 bool has_parts(const Instr* x) {
   const auto& operands = x->operands();
   const auto& users = x->users();
@@ -212,7 +212,7 @@ bool has_parts(const Instr* x) {
          });
 }
 
-// Of complex arrays, or comparing or measuring such.
+// Operators on complex arrays, or comparing them or taking their modulus.
 bool can_split(const Instr* x) {
   if (!are_static_arrays(x) || x->operands().empty()) return false;
   switch (x->opcode()) {
@@ -261,7 +261,7 @@ Rewriter::Proposal by_parts(Instr* instr, Builder& b) {
   return {Splitter(instr, b).split(), "arithmetic"};
 }
 
-// --- Loops: a complex array of the state becomes two. ---
+// --- Loops: a complex element of the state becomes two. ---
 
 class LoopSplitter {
  public:
@@ -311,7 +311,7 @@ class LoopSplitter {
     }
   }
 
-  // Who reads elements of `old` reads those of `made`.
+  // Redirects readers of elements of `old` to elements of `made`.
   void put_together(Instr* old, Instr* made, Builder& b) {
     Computation* computation = old->parent();
     for (Instr* user : std::vector<Instr*>(old->users())) {
@@ -327,7 +327,7 @@ class LoopSplitter {
       computation->remove(user);
     }
   }
-  // An element that the next state takes over as it is.
+  // An element passed on unchanged to the next state.
   Instr* replaced(Instr* value) const {
     for (const auto& [from, to] : replaced_)
       if (from == value) return to;

@@ -1,4 +1,4 @@
-// split_complex: nothing but the parts of complex numbers is computed.
+// split_complex: only the parts of complex numbers are computed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ c = f32[3,4] parameter(2) d = f32[3,4] parameter(3)
 x = c64[3,4] complex(a, b) y = c64[3,4] complex(c, d)
 )";
 
-// Of a complex z that is computed from x and y: its parts, without complex numbers.
+// For a complex z computed from x and y: its parts, without complex numbers.
 void expect_split(const std::string& z, const std::string& extents = "3,4") {
   const std::string text = std::string(kParts) + z + "\nre = f32[" + extents +
                            "] real(z) im = f32[" + extents + "] imag(z)\nROOT r = (f32[" + extents +
@@ -49,7 +49,7 @@ TEST(SplitComplex, MovementSumsAndProducts) {
   expect_split("z = c64[3,3] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}", "3,3");
 }
 
-// As C has them: infinities by numbers, numbers by infinities and zeros.
+// As in C: infinities by numbers, numbers by infinities and zeros.
 TEST(SplitComplex, QuotientsWithoutLimits) {
   auto module = parse(R"(HloModule m
 ENTRY e {

@@ -1,10 +1,11 @@
-// split_cumulative: a window over all that stands before an element, or behind it (what cumsum is
-// in HLO), costs extent / 2 operations an element. It goes by blocks of kBlock instead:
+// split_cumulative: a window over all elements before (or after) an element (the HLO form of
+// cumsum) costs extent / 2 operations per element. It is computed by blocks of kBlock instead:
 //   inside = cumulative in each block, total = reduce of each block
 //   result = combine(inside, cumulative of the totals, without the block's own)
-// and so again for the totals, while they are long: about kBlock operations an element. Where no
-// block divides the extent, neutral elements fill it up. Sums of floats are rounded in another
-// order (a pass of O2, named in the notes). What it leaves has windows of at most kLongest.
+// and the same again for the totals while they are long: about kBlock operations per element. If no
+// block divides the extent, it is padded with neutral elements. Sums of floats are rounded in
+// another order (a pass of O2, named in the notes). Remaining windows have at most kLongest
+// elements.
 #include "hlo/combiner.h"
 #include "hlo/dim_classes.h"
 #include "opt/match.h"
@@ -24,7 +25,7 @@ struct Cumulative {
   Instr* window;
   Opcode combiner;
   size_t dimension;
-  bool backward;  // over what stands behind
+  bool backward;  // over the elements after it
 };
 
 bool is_neutral(const Instr* start, Opcode combiner) {
@@ -74,7 +75,7 @@ class Splitter {
   }
 
  private:
-  // `low` and `high` neutral elements around dimension; negative: so many fewer.
+  // Adds `low` and `high` neutral elements around the dimension; negative: removes as many.
   Instr* padded(Instr* x, int64_t low, int64_t high) {
     if (low == 0 && high == 0) return x;
     Ints lows(x->shape().extents().size(), 0), highs = lows;
@@ -119,7 +120,7 @@ class Splitter {
 }  // namespace
 
 Result<bool> split_cumulative(hlo::Module& module, const PassContext& context) {
-  // Blocks would cut dimensions that may be shorter when the program runs.
+  // Blocks would split dimensions whose actual extent may be smaller.
   if (!module.symbols.empty()) return false;
   bool changed = false;
   for (Computation* computation : module.post_order()) {

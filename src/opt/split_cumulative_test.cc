@@ -1,4 +1,4 @@
-// split_cumulative: windows over all that stands before or behind go by blocks.
+// split_cumulative: windows over all earlier or later elements are split into blocks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string windowed(const std::string& type, const std::string& extents, const 
       type, extents, window, combiner, start);
 }
 
-// The longest window that is left; and the values are the same.
+// The longest remaining window; checks that the values are the same.
 int64_t longest_after(const std::string& text) {
   auto module = parse(text);
   auto before = module->clone();

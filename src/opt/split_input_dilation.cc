@@ -1,8 +1,8 @@
 // split_input_dilation: a convolution over a dilated input (a transposed one) becomes one plain
-// convolution a phase: outputs that are `dilation` apart meet the same elements of the window, and
-// the others of its elements meet only the zeros between the input's. The phases are interleaved.
-// Only products with these zeros go; sums keep their order. Each rewrite leaves one dilated
-// dimension fewer a convolution.
+// convolution per phase: outputs that are `dilation` apart use the same elements of the window, and
+// its other elements meet only the zeros between the input's elements. The phases are interleaved.
+// Only products with these zeros are dropped; sums keep their order. Each rewrite leaves one
+// dilated dimension fewer in a convolution.
 #include <numeric>
 
 #include "opt/match.h"
@@ -16,11 +16,12 @@ using hlo::Builder;
 using hlo::ConvolutionAttrs;
 using hlo::WindowDim;
 
-// More phases are more code than they save.
+// More phases add more code than they save.
 constexpr int64_t kMostPhases = 8;
 
-// The elements of a window that meet the input at outputs `phase` mod dilation: from `first` on, in
-// steps of the dilation. For some other dilations of the window itself there is no such rule: -1.
+// The first element of a window that meets the input at outputs `phase` mod dilation; the others
+// follow in steps of the dilation. For some dilations of the window itself there is no such
+// element: -1.
 int64_t first_element(const WindowDim& dim, int64_t phase) {
   for (int64_t k = 0; k < dim.lhs_dilate; ++k)
     if ((phase + dim.rhs_dilate * k - dim.pad_low) % dim.lhs_dilate == 0) return k;
@@ -75,7 +76,7 @@ class Splitter {
     return b_.make(Opcode::convolution, {input, elements(first, size)}, attrs, {}, &shape);
   }
 
-  // Elements first, first + dilation, … of the window; a reversed one has them from the end.
+  // Elements first, first + dilation, … of the window; counted from the end for a reversed one.
   Instr* elements(int64_t first, int64_t size) {
     Instr* kernel = convolution_->operand(1);
     const size_t at = static_cast<size_t>(attrs_.dims.kernel_spatial[which_]);
@@ -94,7 +95,7 @@ class Splitter {
   size_t which_;
   const WindowDim dim_;
   Builder& b_;
-  int64_t rows_ = 0;  // outputs of a phase
+  int64_t rows_ = 0;  // outputs per phase
 };
 
 Rewriter::Proposal visit(Instr* x, Builder& b) {

@@ -64,7 +64,7 @@ TEST(SplitInputDilation, PhasesOfOneElementBecomeProducts) {
 
 TEST(SplitInputDilation, OthersStay) {
   expect_unchanged(text({5, 3, 1, 1, 1}, {5, 3, 1, 1, 1, 2}), "split_input_dilation");
-  // Steps of the window that share a divisor with the input's.
+  // Window dilations that share a divisor with the input's.
   expect_unchanged(text({5, 3, 2, 2, 2, 2}, {5, 3, 1, 1, 1}), "split_input_dilation");
   expect_unchanged(text({5, 3, 16, 2, 2}, {5, 3, 1, 1, 1}), "split_input_dilation");
   expect_unchanged(

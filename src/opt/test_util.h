@@ -1,4 +1,4 @@
-// What the tests of this folder share.
+// Shared by the tests of this folder.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace heddle::opt {
 
-// Text with or without header; "ENTRY" is put around a bare list of instructions. CHECKs.
+// Text with or without header; a bare list of instructions is wrapped in "ENTRY". CHECKs.
 std::unique_ptr<hlo::Module> parse(std::string_view text);
 
 // Runs a pipeline of this folder's passes, verifying after each and checking what they return.
@@ -24,15 +24,15 @@ pass::RunReport run(hlo::Module& module, std::string_view pipeline, pass::RunOpt
 std::string expression(const hlo::Module& module);
 std::string expression(const hlo::Instr* instr);
 
-// Runs `pipeline` on `text` and returns the expression of what comes out; also compares the values
+// Runs `pipeline` on `text` and returns the expression of the result; also compares the values
 // before and after on random arguments (gtest failures), bit for bit unless `inexact`.
 std::string simplified(std::string_view text, std::string_view pipeline, bool inexact = false);
 
-// Expects that `pipeline` leaves `text` as it is.
+// Expects that `pipeline` does not change `text`.
 void expect_unchanged(std::string_view text, std::string_view pipeline);
 
-// gtest failure with `what` in it unless both modules give the same on random arguments. NaNs are
-// equal to each other. `inexact`: within a tolerance for each type, for other orders of sums.
+// gtest failure that mentions `what` unless both modules give the same on random arguments. NaNs
+// are equal to each other. `inexact`: within a tolerance for each type, for other orders of sums.
 void expect_same_values(const hlo::Module& before, const hlo::Module& after, uint64_t seed,
                         bool inexact, std::string_view what);
 
@@ -40,8 +40,8 @@ void expect_same_values(const hlo::Module& before, const hlo::Module& after, uin
 void expect_same_special_values(const hlo::Module& before, const hlo::Module& after,
                                 std::string_view what);
 
-// A row of a rule's tests. `text`: the instructions of an entry; `expected`: what the rule alone
-// makes of it ("*": too long to be written out), or empty where it must leave it alone.
+// A row of a rule's tests. `text`: the instructions of an entry; `expected`: the result of the rule
+// alone ("*": too long to write out), or empty if the rule must not apply.
 struct RuleCase {
   std::string_view rule;
   std::string_view text;

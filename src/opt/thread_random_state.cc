@@ -1,10 +1,9 @@
 // thread_random_state: rng and rng-get-and-update-state become arithmetic on a state
-// (random_draw.h) that the entry takes as one more parameter and gives back as one more result: a
+// (random_draw.h) that the entry takes as one more parameter and returns as one more result: a
 // state array of the program (hlo/state_arrays.h). Draws take it in the order in which the
-// interpreter evaluates them, through the computations that are called, the branches and the trips
-// of loops. A body that is applied to scalars (of reduce, map, sort …) has no order that could be
-// kept: there a draw is the user's error. Each rewrite leaves one draw, or one instruction that
-// calls some, fewer.
+// interpreter evaluates them, through called computations, branches and the trips of loops. A body
+// that is applied to scalars (of reduce, map, sort …) has no order that could be kept: a draw there
+// is a user error. Each rewrite leaves one draw, or one call that contains draws, fewer.
 #include <unordered_map>
 #include <unordered_set>
 
@@ -20,7 +19,7 @@ namespace {
 
 using hlo::Builder;
 
-// A value, the state behind what makes it, and that.
+// A value, the random state after it, and the instruction that makes both.
 struct Valued {
   Instr *value, *state, *maker;
 };
@@ -37,7 +36,7 @@ std::vector<Instr*> elements_of(Instr* value, Builder& b) {
   return elements;
 }
 
-// The value of that shape that the first elements of a tuple are.
+// The first elements of a tuple as a value of the given shape.
 Instr* value_in(Instr* tuple, const Shape& shape, Builder& b) {
   if (!shape.is_tuple()) return b.get_tuple_element(tuple, 0);
   std::vector<Instr*> elements;
@@ -68,7 +67,7 @@ class Threader {
         if (draws(instr)) drawing_.insert(computation);
     if (!drawing_.contains(module_.entry())) return false;
     states_ = hlo::states_of(module_);
-    module_.remove_dead_computations();  // nobody would change their calls
+    module_.remove_dead_computations();  // unreachable ones have no caller to update
     const std::vector<Computation*> callees_first = module_.post_order();
     for (const Computation* computation : callees_first)
       for (const Instr* instr : computation->instrs())
@@ -88,7 +87,8 @@ class Threader {
     return false;
   }
 
-  // Calls of one computation: the interpreter evaluates them where they (or their starts) stand.
+  // Calls of one computation: the interpreter evaluates them at their position (or that of their
+  // start).
   static bool is_call(const Instr& instr) {
     const bool named = instr.is(Opcode::call) || instr.is(Opcode::fusion) ||
                        instr.is(Opcode::async_start) || instr.is(Opcode::custom_call);
@@ -113,7 +113,7 @@ class Threader {
         instr.name(), hlo::opcode_text(instr.opcode()), instr.called()[0]->name());
   }
 
-  // An asynchronous call with what waits for it, behind what it waits for.
+  // An asynchronous call with its updates and dones, operands first.
   static std::vector<Instr*> with_waiters(Instr* start) {
     std::vector<Instr*> all{start};
     for (size_t i = 0; i < all.size(); ++i)
@@ -122,7 +122,7 @@ class Threader {
     return all;
   }
 
-  // Its results are only read when they are there.
+  // Its results may only be read by async-done.
   static Status check_async(const Instr& start) {
     for (const Instr* instr : with_waiters(const_cast<Instr*>(&start))) {
       const bool done = instr->is(Opcode::async_done);
@@ -137,7 +137,8 @@ class Threader {
     return {};
   }
 
-  // All its draws, in order, from one more parameter on; where they end is one more result.
+  // Threads the state through all draws, in order: it is an additional parameter, and the final
+  // state an additional result.
   void thread(Computation* computation) {
     Builder b(computation);
     Instr* parameter =
@@ -170,7 +171,7 @@ class Threader {
     return call(instr->called()[0], instr->operands(), state, b);
   }
 
-  // Of an asynchronous call it is what waits for it that gives the value.
+  // For an asynchronous call the async-done instructions give the value.
   void finish(Instr* instr, Instr* value) {
     Computation* computation = instr->parent();
     const std::vector<Instr*> all = with_waiters(instr);
@@ -194,7 +195,7 @@ class Threader {
             b.get_tuple_element(both, std::ssize(shapes) - 1), both};
   }
 
-  // A computation of one parameter, a tuple: what `shape` holds, and the state.
+  // A computation of one tuple parameter: the elements of `shape`, and the state.
   struct Wrapper {
     Wrapper(hlo::Module& module, const Computation& of, const Shape& tuple, const Shape& shape)
         : b(module.add_computation(of.name() + ".drawing")),
@@ -211,8 +212,8 @@ class Threader {
     Instr *parameter, *value, *state;
   };
 
-  // The state is one more element. A condition that draws is asked in front of the loop and at the
-  // end of each trip, as a condition cannot give a state back; its answer is the last element.
+  // The state is one more element. A condition that draws is evaluated before the loop and at the
+  // end of each trip, as a condition cannot return a state; its result is the last element.
   Valued loop(Instr* old, Instr* state, Builder& b) {
     Computation *condition = old->called()[0], *body = old->called()[1];
     const bool asks = drawing_.contains(condition);
@@ -247,7 +248,7 @@ class Threader {
             b.get_tuple_element(made, static_cast<int64_t>(leaves_of(shape))), made};
   }
 
-  // Each branch takes the state and gives it back, drawn from or not.
+  // Each branch takes the state and returns it, whether it draws or not.
   Valued branch(Instr* old, Instr* state, Builder& b) {
     std::vector<Instr*> operands{old->operand(0)};
     std::vector<Computation*> branches;
@@ -267,7 +268,7 @@ class Threader {
             b.get_tuple_element(made, static_cast<int64_t>(leaves_of(shape))), made};
   }
 
-  // Of the entry: its last parameter and its last result are a state array.
+  // For the entry: makes its last parameter and last result a state array.
   void add_port(const Shape& before) {
     const Computation& entry = *module_.entry();
     const Shape state = random_state_shape();
@@ -286,7 +287,7 @@ class Threader {
   hlo::Module& module_;
   std::vector<Literal> states_;  // of the module
   std::unordered_set<const Computation*> drawing_;
-  std::unordered_map<const Computation*, Shape> results_;  // of those that are threaded: before
+  std::unordered_map<const Computation*, Shape> results_;  // of threaded ones, originally
   std::unordered_set<const Instr*> gone_;
 };
 

@@ -1,5 +1,5 @@
-// The text of the pass, and its values: the numbers of the interpreter, which keeps a state of its
-// own, over two evaluations.
+// The text produced by the pass, and its values over two evaluations: they equal the numbers of the
+// interpreter, which keeps the state itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +19,8 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-// The results of two evaluations: of the module with its states handed on, or as it is with a
-// random state that is kept.
+// The results of two evaluations: of the module with its states passed on, or of the original with
+// a persistent random state.
 std::vector<Literal> two_runs(const hlo::Module& module, const std::vector<Literal>& arguments) {
   std::vector<Literal> states = hlo::states_of(module), results;
   interp::RandomState random;
@@ -43,7 +43,8 @@ std::vector<Literal> two_runs(const hlo::Module& module, const std::vector<Liter
   return results;
 }
 
-// The same bits; of normal numbers the same but for functions in f64, which are rounded once more.
+// The same bits; for normal numbers the same except for functions in f64, which are rounded once
+// more.
 void expect_equal(const Literal& got, const Literal& want, const std::string& where) {
   ASSERT_EQ(got.shape().is_tuple(), want.shape().is_tuple()) << where;
   if (want.shape().is_tuple()) {
@@ -73,7 +74,7 @@ std::unique_ptr<hlo::Module> expect_interpreters(std::string_view text, std::str
   return module;
 }
 
-// By themselves, and behind all else that a compilation does to a module.
+// The pass alone, and after all the rest of a compilation.
 void check(std::string_view text) {
   expect_interpreters(text, "thread_random_state");
   for (const Level level : {Level::O0, Level::O1, Level::O2})
@@ -93,7 +94,7 @@ TEST(ThreadRandomState, OneMoreInputAndOutput) {
                               "may-alias) }"));
   EXPECT_THAT(text, HasSubstr("heddle_states={0 11400714819323198485 0}"));
   EXPECT_THAT(text, HasSubstr("random_state = u64[3] parameter(1)"));
-  // What is printed is read again.
+  // The printed text is parsed again.
   const auto again = parse(text);
   EXPECT_EQ(hlo::to_string(*again), text);
   EXPECT_THAT(hlo::states_of(*again), ElementsAre(hlo::states_of(*module)[0]));
@@ -135,7 +136,7 @@ TEST(ThreadRandomState, TheNumbersOfEveryType) {
       "ROOT r = f32[] rng(a, b), distribution=rng_uniform }");
 }
 
-// Integers without a range take no numbers; floats may round to the bound that is excluded.
+// Integers with an empty range take no numbers; floats may round to the excluded bound.
 TEST(ThreadRandomState, BoundsAsTheInterpreterHasThem) {
   check(
       "ENTRY e { a = s32[] parameter(0) b = s32[] parameter(1)\n"
@@ -205,7 +206,7 @@ TEST(ThreadRandomState, ThroughBranches) {
   }
 }
 
-// Three trips; the condition draws where `condition` does.
+// Three trips; the condition draws if `condition` does.
 std::string loop(std::string_view condition) {
   return fmt::format(R"(
 step {{ s = (s32[], f32[3,4], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0
@@ -235,7 +236,7 @@ TEST(ThreadRandomState, ThroughLoops) {
   check(loop("r = f32[2] rng(lo, hi), distribution=rng_uniform"));
 }
 
-// A state that is no tuple.
+// A state that is not a tuple.
 TEST(ThreadRandomState, ThroughLoopsOverOneArray) {
   check(R"(
 step { x = f32[] parameter(0) lo = f32[] constant(1) hi = f32[] constant(2)
@@ -258,7 +259,7 @@ TEST(ThreadRandomState, ScalarBodiesAreTheUsers) {
             "calls, branches and loops may; draw an array of them before it");
 }
 
-// What the interpreter does not call either, and what is read too early; no way to abort.
+// Calls that the interpreter does not run either, and results read too early: errors, not aborts.
 TEST(ThreadRandomState, WhatIsNoCallIsTheUsers) {
   const std::string body =
       "body { a = f32[4] parameter(0) lo = f32[] constant(0) hi = f32[] constant(1)\n"

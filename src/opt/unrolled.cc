@@ -20,7 +20,7 @@ bool is_equal_constant(const Instr* a, const Instr* b) {
          a->literal() == b->literal();
 }
 
-// The same operator, but for what it reads.
+// The same operator, ignoring its operands.
 bool is_like(const Instr* a, const Instr* b) {
   return a->opcode() == b->opcode() && a->shape() == b->shape() && a->attrs() == b->attrs() &&
          a->called() == b->called() && a->operands().size() == b->operands().size() &&
@@ -47,12 +47,12 @@ class Matcher {
   }
 
  private:
-  // The number of the value that `at` is; kNone: the steps differ there.
+  // The number of the value whose elements are `at`; kNone: the steps differ there.
   size_t find(const std::vector<Instr*>& at) {
     if (std::all_of(at.begin(), at.end(),
                     [&](Instr* x) { return x == at[0] || is_equal_constant(x, at[0]); }))
       return find_same(at[0]);
-    // The second element tells: in the first step what is carried comes from elsewhere.
+    // Look up the second step: in the first one a carried value is an initial value from outside.
     if (const auto known = place_of_.find(at[1]); known != place_of_.end()) {
       const auto [number, step] = known->second;
       const std::vector<Instr*>& other = result_.values[number].at;
@@ -60,7 +60,8 @@ class Matcher {
       if (step != 0 || !std::equal(at.begin() + 1, at.end(), other.begin())) return kNone;
       return find_carried(at, number);
     }
-    // Of one array: a sequence. Of what the steps make: an operator like others.
+    // Slices of one array are a piece of a sequence; slices of the steps' values are computed
+    // values.
     if (at[0]->is(Opcode::slice) && at[1]->is(Opcode::slice) &&
         at[0]->operand(0) == at[1]->operand(0))
       return find_piece(at);
@@ -125,7 +126,7 @@ class Matcher {
            attrs.strides == value.at[0]->attrs_as<hlo::SliceAttrs>().strides;
   }
 
-  // A value whose elements are its own; kNone: one of them stands elsewhere already.
+  // Adds a value with distinct elements; kNone: an element already belongs to another value.
   size_t keep(StepValue value) {
     if (result_.values.size() >= kMostValues) return kNone;
     const size_t number = result_.values.size();
@@ -155,7 +156,7 @@ class Matcher {
     return number;
   }
 
-  // One more step, where all of it is there.
+  // Adds one more step if all its instructions exist.
   bool extend() {
     const size_t step = result_.steps();
     std::vector<Instr*> next(result_.values.size(), nullptr);
@@ -211,7 +212,7 @@ std::optional<Unrolled> match_unrolled(const std::vector<Instr*>& states) {
 }
 
 std::vector<std::vector<Instr*>> find_chains(const Computation& computation, size_t least) {
-  std::unordered_map<const Instr*, std::vector<Instr*>> readers;  // by right side
+  std::unordered_map<const Instr*, std::vector<Instr*>> readers;  // by right-hand operand
   std::vector<const Instr*> sides;
   for (Instr* instr : computation.instrs()) {
     if (!instr->is(Opcode::dot)) continue;

@@ -165,7 +165,7 @@ namespace {
 void expect_same_values(const hlo::Module& before, const hlo::Module& after,
                         const std::vector<Literal>& arguments, bool inexact,
                         std::string_view what) {
-  // States that a pass has added begin where the interpreter's do, and are no results.
+  // States added by a pass start like the interpreter's, and are not results.
   const std::vector<Literal> states = hlo::states_of(after);
   std::vector<Literal> all = arguments;
   all.insert(all.end(), states.begin(), states.end());
@@ -181,7 +181,7 @@ void expect_same_values(const hlo::Module& before, const hlo::Module& after,
   compare(*a, *b, inexact, std::string(what));
 }
 
-// Floats at which rules that are almost right go wrong; integers at the ends of their range.
+// Floats that expose almost correct rules; integers at the ends of their range.
 void make_special(Literal& argument, size_t shift) {
   static const double kFloats[] = {0.0, -0.0, NAN, INFINITY, -INFINITY, 1, -1, 1e-45, 3e38, -0.25};
   static const int64_t kIntegers[] = {0, 1, -1, INT64_MIN, INT64_MAX, 127, 128, 255, INT32_MIN, 7};

@@ -1,4 +1,4 @@
-// What a file or a command line says about a value's type, made into the value.
+// Converts values to a type named by a file or a command line, and parses literals.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace heddle::tensor {
 namespace {
 
-// Types that numpy lacks and that therefore come as raw bytes.
+// Types that numpy lacks, so that they are stored as raw bytes.
 bool is_raw_in_npz(Type type) {
   if (type == Type::bf16) return true;
   return is_array_type(type) && type_bytes(type) == 1 && type != Type::pred && type != Type::s8 &&
@@ -116,7 +116,7 @@ Status set_complex(Literal& literal, int64_t i, std::string_view& text) {
   return {};
 }
 
-// Reads one value off `text`.
+// Parses one value from the front of `text`.
 Status set_element(Literal& literal, int64_t i, std::string_view& text) {
   Type type = literal.type();
   if (is_complex(type)) return set_complex(literal, i, text);
@@ -157,7 +157,7 @@ Result<Shape> parse_spec_shape(std::string_view text) {
 }
 
 Result<Literal> parse_values(const Shape& shape, std::string_view text) {
-  // A command line holds few values; one value that fills is bounded by this.
+  // A command line holds few values; this bounds the size filled by a single value.
   constexpr int64_t kMaxBytes = int64_t{1} << 32;
   if (shape.bytes() > kMaxBytes) {
     return user_error("{} is larger than {} bytes; give an .npy file", to_string(shape), kMaxBytes);

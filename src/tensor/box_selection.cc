@@ -26,8 +26,8 @@ double overlap(const Box& a, const Box& b) {
   return shared / (a.area() + b.area() - shared);
 }
 
-// Boxes that were taken, side by side: most of them are nowhere near a new one, which is asked of a
-// block at once.
+// The selected boxes in vector blocks: most are nowhere near a new box, so a whole block is tested
+// at once.
 class Taken {
  public:
   void clear() { count_ = 0; }
@@ -47,10 +47,10 @@ class Taken {
     for (int64_t first = 0; first < count_; first += static_cast<int64_t>(kBlock)) {
       const Block& block = blocks_[static_cast<size_t>(first) / kBlock];
       Places near = {};
-      for (size_t i = 0; i < kBlock / kLanes; ++i)  // (a sum of masks: GCC takes an or apart)
+      for (size_t i = 0; i < kBlock / kLanes; ++i)  // (a sum of masks: GCC splits a vector or)
         near -= (block.bottom[i] > box.top) & (block.top[i] < box.bottom) &
                 (block.right[i] > box.left) & (block.left[i] < box.right);
-      // Without sharing anything there is no overlap above a threshold of 0 or more.
+      // Boxes without intersection cannot exceed a threshold of 0 or more.
       if (most_shared >= 0 && (near[0] | near[1]) == 0) continue;
       for (size_t i = 0; i < kBlock && first + static_cast<int64_t>(i) < count_; ++i)
         if (overlap(box, block.box(i)) > most_shared) return true;

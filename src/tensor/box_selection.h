@@ -1,5 +1,5 @@
-// Greedy suppression of overlapping boxes (NonMaxSuppression of ONNX's specification): of each
-// class of each image the boxes by falling score, but those that overlap one that was taken.
+// Non-maximum suppression (NonMaxSuppression of ONNX's specification): takes the boxes of each
+// class of each image by falling score, skipping those that overlap a selected one.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace heddle::tensor {
 
 struct BoxSelection {
   bool centred = false;    // boxes are [x centre, y centre, width, height], else two corners
-  int64_t most = 0;        // boxes of a class
-  double most_shared = 0;  // of intersection over union with a box that was taken
-  double least_score = 0;  // with has_least: scores must be above it
+  int64_t most = 0;        // maximum number of boxes per class
+  double most_shared = 0;  // maximum intersection over union with a selected box
+  double least_score = 0;  // if has_least: scores must be above it
   bool has_least = false;
 };
 
-// boxes: [images, n, 4], scores: [images, classes, n], floats. Rows of image, class, box. Ties in
-// score: the box that comes first. Errors (user): other shapes or types.
+// boxes: [images, n, 4], scores: [images, classes, n], floats. Returns rows of image, class, box.
+// For equal scores the first box wins. Errors (user): other shapes or types.
 Result<std::vector<int64_t>> select_boxes(const Literal& boxes, const Literal& scores,
                                           const BoxSelection& how);
 

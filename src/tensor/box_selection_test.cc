@@ -12,7 +12,7 @@ Literal floats(const std::vector<int64_t>& dims, const std::vector<float>& value
   return Literal::from<float>(Shape::array(Type::f32, dims), values);
 }
 
-// Two that share half of the smaller one, and one apart.
+// Two boxes that share half of the smaller one, and one disjoint.
 const std::vector<float> kCorners{0, 0, 2, 2, 0, 0, 2, 1, 5, 5, 6, 6};
 
 TEST(BoxSelection, TheBestOfThoseThatOverlap) {

@@ -69,7 +69,7 @@ Tolerance derived_tolerance(Type type, int64_t reduction_length, Type accumulato
   double reduced = growth * float_format(accumulator).unit_roundoff;
   Tolerance tolerance;
   tolerance.relative = 4 * format.unit_roundoff + reduced;
-  // Below the smallest normal number the distance of neighbours no longer shrinks.
+  // Below the smallest normal number the spacing of values no longer shrinks.
   tolerance.absolute = tolerance.relative * std::ldexp(1.0, 1 - format.bias);
   tolerance.relative_to_max = reduced;
   return tolerance;
@@ -83,7 +83,7 @@ double ulp_distance(Type type, double a, double b) {
   bool a_nan = std::isnan(a), b_nan = std::isnan(b);
   if (a_nan || b_nan) return a_nan == b_nan ? 0 : kInfinity;
   const FloatFormat& format = float_format(type);
-  // Sign and magnitude as one line of integers on which both zeros are 0.
+  // Sign and magnitude as one integer scale on which both zeros are 0.
   auto position = [&](double value) {
     uint64_t bits = float_to_bits(type, value);
     if (!format.has_sign) return static_cast<__int128>(bits);

@@ -1,5 +1,5 @@
 // Comparison of results: bit for bit, by ulp, or by a tolerance derived from type and reduction
-// length (docs/architecture.md). NaN equals NaN.
+// length (docs/numerics.md). NaN equals NaN.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,9 @@ struct Tolerance {
   double relative_to_max = 0;
 };
 
-// `reduction_length`: n, how many roundings may pile up in one element (1 for elementwise).
-// With u the unit roundoff of `type`, v that of the accumulator (`type` where none is given) and
+// `reduction_length`: n, the number of roundings that may accumulate in one element (1 for
+// elementwise). With u the unit roundoff of `type`, v that of the accumulator (`type` if none is
+// given) and
 //   g = 2 min(n - 1, 4 sqrt(n - 1))
 // an element may be off by (4 u + g v) |b| + g v max|b| (+ the same of the smallest normal): four
 // roundings of a fused chain; both sides round n - 1 times, which adds up to at most n - 1 units
@@ -30,9 +31,9 @@ struct Comparison {
   bool equal = true;
   int64_t mismatches = 0;  // elements beyond tolerance
   // The largest absolute error, among the mismatches if there are any (complex: magnitudes).
-  int64_t worst_index = -1;  // row-major; -1 where nothing differs
+  int64_t worst_index = -1;  // row-major; -1 if nothing differs
   double worst_got = 0, worst_want = 0, worst_error = 0;
-  double worst_ulp = 0;          // the largest distance of all elements, in units of the last place
+  double worst_ulp = 0;          // the largest over all elements, in units of the last place
   double max_want = 0;           // max |b|, finite elements
   std::string describe() const;  // one line
 };

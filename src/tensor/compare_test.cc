@@ -94,7 +94,7 @@ TEST(compare, Integers) {
   want.set_bits(0, ~uint64_t{0});
   got.set_bits(0, ~uint64_t{0} - 1);
   Comparison result = compare(got, want, kExact);
-  EXPECT_EQ(result.mismatches, 1);  // f64 cannot tell the two apart
+  EXPECT_EQ(result.mismatches, 1);  // equal as f64
   EXPECT_EQ(result.worst_error, 1);
   EXPECT_TRUE(compare(got, want, {.absolute = 1}).equal);
   Literal low(Shape::scalar(Type::s64)), high(Shape::scalar(Type::s64));
@@ -131,7 +131,7 @@ TEST(compare, DerivedTolerance) {
   EXPECT_EQ(derived_tolerance(Type::c64, 2).relative, two.relative);
   EXPECT_EQ(derived_tolerance(Type::s32, 100).relative, 0);
   EXPECT_EQ(derived_tolerance(Type::pred, 100).absolute, 0);
-  // A dot of bf16 that adds up in f32 rounds to bf16 only at the end.
+  // A dot of bf16 that accumulates in f32 rounds to bf16 only at the end.
   Tolerance mixed = derived_tolerance(Type::bf16, 10001, Type::f32);
   EXPECT_EQ(mixed.relative, 4 * 0x1p-8 + 800 * 0x1p-24);
   EXPECT_EQ(mixed.relative_to_max, 800 * 0x1p-24);

@@ -1,5 +1,5 @@
-// Extent: what the extent of a dimension is of others that are known when a program runs: a sum of
-// fixed multiples of theirs and a constant, "2*batch + past + 1".
+// Extent: the extent of a dimension as a linear expression of extents known at run time: a sum of
+// fixed multiples of them and a constant, "2*batch + past + 1".
 #pragma once
 
 #include <compare>
@@ -20,9 +20,9 @@ struct Extent {
   int64_t at(std::span<const int64_t> extents) const;  // by symbol
   Extent plus(const Extent& other) const;
   Extent times(int64_t factor) const;
-  // The greatest number that divides all of it, at least 1; 1 of a constant.
+  // The greatest common divisor of the constant and all factors, at least 1; 1 for a constant.
   int64_t common_factor() const;
-  Extent divided_by(int64_t divisor) const;  // Precondition: it divides all of it
+  Extent divided_by(int64_t divisor) const;  // Precondition: divides common_factor()
   auto operator<=>(const Extent&) const = default;
 };
 

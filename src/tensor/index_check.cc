@@ -15,14 +15,15 @@ template <typename T>
 int64_t element(const char* data, int64_t i) {
   T value;
   std::memcpy(&value, data + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
-  // What is above the largest s64 is out of every range.
+  // Values above the largest s64 are out of any range.
   if constexpr (std::is_same_v<T, uint64_t>)
     return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX));
   return static_cast<int64_t>(value);
 }
 
-// Without branches, and without comparisons of 64 bits, which the oldest vectors lack: the sign of
-// a difference tells. (With low <= 0 <= high no difference that overflows looks positive.)
+// Branch-free, and without 64-bit comparisons, which the oldest vector units lack: the sign of a
+// difference is tested instead. (With low <= 0 <= high, differences that overflow never look
+// positive.)
 template <typename T>
 bool all_within(const char* data, int64_t elems, const IndexRange& range) {
   uint64_t outside = 0;
@@ -30,7 +31,7 @@ bool all_within(const char* data, int64_t elems, const IndexRange& range) {
     const auto x = static_cast<uint64_t>(element<T>(data, i));
     outside |= (x - static_cast<uint64_t>(range.low)) | (static_cast<uint64_t>(range.high) - x);
   };
-  constexpr int64_t kBlock = 16;  // of a known number of vectors
+  constexpr int64_t kBlock = 16;  // a fixed number of vectors
   int64_t i = 0;
   for (; i + kBlock <= elems; i += kBlock)
     for (int64_t k = 0; k < kBlock; ++k) add(i + k);
@@ -71,7 +72,7 @@ auto with_integer(Type type, const Take& take) {
   }
 }
 
-// Calls visit(begin, elems) for what lies in a row: all of the array, or each piece of the box.
+// Calls visit(begin, elems) for each contiguous piece: the whole array, or the pieces of the slice.
 template <typename Visit>
 void for_each_piece(const IndexCheck& check, std::span<const int64_t> dims, const Visit& visit) {
   int64_t elems = 1;
@@ -80,7 +81,7 @@ void for_each_piece(const IndexCheck& check, std::span<const int64_t> dims, cons
     return visit(0, elems);
   }
   const auto limit = [&](size_t d) { return check.limits[d] < 0 ? dims[d] : check.limits[d]; };
-  // What is whole is one piece with the dimension around it.
+  // Whole dimensions merge into one piece with the next outer dimension.
   size_t outer = dims.size();
   int64_t stride = 1, begin = 0;
   bool whole = true;

@@ -36,12 +36,12 @@ template <typename T>
 void expect_ends(Type type) {
   for (const IndexRange range : {IndexRange{0, 0}, IndexRange{-5, 4}, IndexRange{0, 100}}) {
     const IndexCheck check{"n", {range}, 0, {}, {}};
-    // 64 elements, so that vectors are full; the odd one stands at every place.
+    // 64 elements, to fill vectors; the deviating one takes every position.
     for (const int64_t value : {range.low - 1, range.low, range.high, range.high + 1,
                                 static_cast<int64_t>(std::numeric_limits<T>::min()),
                                 static_cast<int64_t>(std::numeric_limits<T>::max())}) {
       const T stored = static_cast<T>(value);
-      // As u64 what is negative is large.
+      // As u64, negative numbers are large.
       const bool inside = range.contains(static_cast<int64_t>(stored)) &&
                           (std::is_signed_v<T> || stored <= static_cast<T>(range.high));
       for (size_t at = 0; at < 64; ++at) {

@@ -12,9 +12,9 @@ namespace {
 
 using Extents = std::vector<int64_t>;
 
-// One tile's effect on a box: the extents after "*" merged dimensions, and after tiling.
+// One tile's effect on the extents: after "*" merged dimensions, and after tiling.
 struct TileStep {
-  std::vector<int> group;  // for every dimension before: which merged dimension it is part of
+  std::vector<int> group;  // for every previous dimension: the merged dimension that it is part of
   Extents before;          // extents before merging
   Extents merged;
   Extents sizes;  // tile sizes of the last sizes.size() merged dimensions
@@ -26,7 +26,7 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 TileStep make_step(const Tile& tile, Extents before) {
   size_t tile_rank = tile.dims.size();
   HEDDLE_CHECK(tile_rank > 0 && tile.dims.back() != Tile::kCombine);
-  // A tile of more dimensions than the array sees leading extents of one.
+  // If a tile has more dimensions than the array, the array gets leading extents of one.
   if (before.size() < tile_rank) before.insert(before.begin(), tile_rank - before.size(), 1);
   TileStep step;
   size_t first = before.size() - tile_rank;
@@ -68,7 +68,7 @@ Extents apply(const TileStep& step, Extents index) {
   return result;
 }
 
-// The inverse of apply; false where the position is padding of this tile.
+// The inverse of apply; false if the position is padding of this tile.
 bool undo(const TileStep& step, size_t rank_before, Extents& index) {
   size_t untiled = step.merged.size() - step.sizes.size();
   Extents merged(index.begin(), index.begin() + static_cast<int64_t>(step.merged.size()));

@@ -1,5 +1,5 @@
-// Layout: how the elements of an array lie in memory, as a bijection (or an injection, where it
-// pads) from multi-index to linear element index.
+// Layout: the placement of an array's elements in memory, as a bijection (or an injection, with
+// padding) from multi-index to linear element index.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ struct Layout {
 // "{1,0:T(8,128)S(1)}"; the braces are part of the text. Padded dimensions, which XLA's text no
 // longer has, are PD(3,5) at the end.
 std::string to_string(const Layout& layout);
-// The inverse; spaces are skipped. Knows nothing of the array: see check_layout.
+// The inverse; spaces are skipped. Does not check against an array: see check_layout.
 Result<Layout> parse_layout(std::string_view text);
-// Whether the layout is one of an array of extents `dims` (unknown extents: -1): its order is a
+// Whether the layout is valid for an array of extents `dims` (unknown extents: -1): its order is a
 // permutation, tiles and padding are positive and large enough, and nothing overflows.
 Status check_layout(const Layout& layout, std::span<const int64_t> dims);
 
-// Linear element index of `index` in an array of extents `dims`; and back (empty where `linear` is
-// padding). The number of elements that the array takes with its padding.
-// Preconditions: check_layout, index inside dims. With tiles: slow, made for copying and tests.
+// Linear element index of `index` in an array of extents `dims`; the inverse (empty if `linear` is
+// padding); and the number of elements including padding. Preconditions: check_layout, index inside
+// dims. With tiles: slow, meant for copying and tests.
 int64_t linear_index(const Layout& layout, std::span<const int64_t> dims,
                      std::span<const int64_t> index);
 std::vector<int64_t> multi_index(const Layout& layout, std::span<const int64_t> dims,

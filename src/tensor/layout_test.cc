@@ -29,7 +29,7 @@ int64_t product(const Index& dims) {
   return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
 }
 
-// All indices of a box, row-major.
+// All indices, row-major.
 std::vector<Index> indices(const Index& dims) {
   std::vector<Index> result;
   Index index(dims.size(), 0);
@@ -43,7 +43,7 @@ std::vector<Index> indices(const Index& dims) {
   return result;
 }
 
-// `letters` of a row-major array as they lie in memory; '0' is padding.
+// `letters` of a row-major array in memory order; '0' is padding.
 std::string memory_of(const Layout& layout, const Index& dims, const std::string& letters) {
   std::string memory(static_cast<size_t>(padded_elems(layout, dims)), '0');
   auto all = indices(dims);
@@ -51,7 +51,7 @@ std::string memory_of(const Layout& layout, const Index& dims, const std::string
   return memory;
 }
 
-// Every element has a place of its own and comes back from it; every other place is padding.
+// Every element has a distinct position and is recovered from it; every other position is padding.
 void expect_injective(const Layout& layout, const Index& dims) {
   int64_t places = padded_elems(layout, dims);
   std::map<int64_t, Index> taken;
@@ -95,7 +95,7 @@ TEST(layout, AllPermutationsOfRank4AreBijections) {
     Index dims = {2, 3, 4, 5};
     EXPECT_EQ(padded_elems(layout, dims), 120);
     expect_injective(layout, dims);
-    // The linear index is the sum of the index times the strides that the order gives.
+    // The linear index is the dot product of the index and the strides given by the order.
     Index strides(4);
     int64_t stride = 1;
     for (int64_t d : order) {
@@ -225,8 +225,8 @@ TEST(layout, BadTextIsAnError) {
   }
 }
 
-// Random text either is an error or prints as something that reads back as the same layout, and
-// what check_layout lets through can be computed with.
+// Random text is an error or prints as text that parses to the same layout, and layouts that
+// check_layout accepts can be used for computation.
 TEST(layout, RandomTextIsSafe) {
   std::mt19937 random(2);
   const char* pieces[] = {"{",   "}",   "0", "1",          ",",      ":",  "T",  "(",
@@ -244,7 +244,7 @@ TEST(layout, RandomTextIsSafe) {
     ++parsed;
     auto again = parse_layout(to_string(*layout));
     ASSERT_TRUE(again) << text << " printed as " << to_string(*layout);
-    // The order of the other parts is the printer's.
+    // The printer determines the order of the other parts.
     again->rest.clear();
     layout->rest.clear();
     ASSERT_TRUE(*again == *layout) << text;

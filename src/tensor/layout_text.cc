@@ -1,4 +1,4 @@
-// Layouts as HLO text writes them, and the check of a layout that came from outside.
+// Layouts as HLO text, and the check of a layout that came from outside.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,7 +11,7 @@
 namespace heddle::tensor {
 namespace {
 
-// Where a part stands in the text; D, T, L, #, *, E, S, then the rest.
+// Position of a part in the text; D, T, L, #, *, E, S, then the rest.
 int order_of(std::string_view part) {
   if (part.starts_with("D(")) return 0;
   if (part.starts_with("L(")) return 2;
@@ -25,7 +25,7 @@ struct Part {
   std::string text;
 };
 
-// "L(1)#(u32)M(3)" as its parts; parentheses may nest.
+// Splits "L(1)#(u32)M(3)" into its parts; parentheses may nest.
 void split_rest(const std::string& rest, std::vector<Part>& parts) {
   size_t begin = 0;
   int depth = 0;
@@ -40,7 +40,7 @@ void split_rest(const std::string& rest, std::vector<Part>& parts) {
   if (begin < rest.size()) parts.push_back({7, rest.substr(begin)});
 }
 
-// Reads a layout's text; every failure says where.
+// Parses a layout's text; every error has its position.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text), all_(text) {}
@@ -155,7 +155,8 @@ class Parser {
   Layout layout_;
 };
 
-// Of one layout, and sizes of one tile: every tile adds dimensions to go through.
+// Limit on the tiles of a layout and the sizes of a tile: every tile adds dimensions to iterate
+// over.
 constexpr size_t kMaxTiles = 16;
 
 Status check_tile(const Tile& tile) {
@@ -170,8 +171,8 @@ Status check_tile(const Tile& tile) {
   return {};
 }
 
-// Whether the array's places, padding and tiles included, can be counted. Tiles at most multiply
-// the places by the product of their sizes.
+// Whether the number of array positions, padding and tiles included, does not overflow. Tiles at
+// most multiply it by the product of their sizes.
 bool is_countable(const Layout& layout, std::span<const int64_t> dims) {
   int64_t places = 1;
   auto multiply = [&places](int64_t factor) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// The number in a file; kUnlimited where there is none ("max", no such file).
+// The number in a file; kUnlimited if it has none ("max") or does not exist.
 int64_t number_in(const std::string& path) {
   std::ifstream file(path);
   int64_t value = 0;
@@ -34,7 +34,7 @@ int64_t machine_bytes() {
   return pages > 0 && page > 0 ? pages * page : kUnlimited;
 }
 
-// The least limit of this process's control group and of those around it, in both versions.
+// The smallest limit of this process's control group and its ancestors, in both versions.
 int64_t group_bytes() {
   std::ifstream file("/proc/self/cgroup");
   int64_t least = kUnlimited;

@@ -1,4 +1,4 @@
-// What a value may be: limits that are stated once and hold for every way into the program.
+// Limits on values, defined once for all inputs of the program.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace heddle::tensor {
 // Dimensions of an array. numpy has as many; no model comes near it.
 inline constexpr int64_t kMaxRank = 64;
 
-// The memory that this process can have: the least of physical memory with swap, its control
-// group's limit and its resource limits. Read once; INT64_MAX where nothing tells.
+// The memory available to this process: the smallest of physical memory with swap, its control
+// group's limit and its resource limits. Read once; INT64_MAX if unknown.
 int64_t memory_limit_bytes();
 
-// An error of the machine where `bytes` are more than that; `what` needs them.
+// A machine error if `bytes` exceed that; `what` names the value that needs them.
 Status check_memory(std::string_view what, int64_t bytes);
 
 }  // namespace heddle::tensor

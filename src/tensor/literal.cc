@@ -18,9 +18,9 @@ struct FreeBlock {
   void operator()(const void*) const { std::free(block); }
 };
 
-// Zeroed memory, 64-byte aligned; null if there is none. calloc hands out pages that are zero
-// already, so a large literal costs nothing until it is written: also more of them than the machine
-// has, which must not be found out by writing.
+// Zeroed memory, 64-byte aligned; null if there is not enough. calloc returns pages that are zero
+// already, so a large literal costs nothing until it is written. It also over-commits, which must
+// not be discovered only on writing, hence the check.
 std::shared_ptr<const void> allocate(int64_t bytes) {
   if (bytes > memory_limit_bytes()) return nullptr;
   size_t size = static_cast<size_t>(bytes) + kAlignment;
@@ -49,8 +49,8 @@ void store(void* data, int64_t i, T value) {
   std::memcpy(static_cast<char*>(data) + i * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
-// An s64 as the nearest-with-sticky f64 (round to odd): rounding it once more, to any narrower
-// format, then gives what rounding the integer directly would.
+// An s64 as an f64 rounded to odd: rounding it once more, to any narrower format, gives the same as
+// rounding the integer directly.
 double to_odd(int64_t value) {
   auto result = static_cast<double>(value);
   if (result >= 0x1p63 || static_cast<int64_t>(result) != value) {
@@ -66,14 +66,14 @@ double to_odd(int64_t value) {
   return result;
 }
 
-// The processor's rounding; NaNs as float_to_bits has them.
+// The processor's rounding, but NaNs as in float_to_bits.
 float to_f32(double value) {
   return std::isnan(value)
              ? std::bit_cast<float>(static_cast<uint32_t>(float_to_bits(Type::f32, value)))
              : static_cast<float>(value);
 }
 
-// Truncated towards zero and then modulo 2^64; NaN is 0, what no integer holds saturates.
+// Truncated towards zero and then modulo 2^64; NaN is 0, values out of range saturate.
 int64_t f64_to_s64(double value) {
   if (std::isnan(value)) return 0;
   if (value >= 0x1p64) return -1;
@@ -151,7 +151,7 @@ Literal element_aligned(const Literal& literal) {
   if (is_element_aligned(literal)) return literal;
   Literal copy(literal);
   if (literal.shape().is_array()) {
-    (void)copy.mutable_data();  // of a view it is a copy
+    (void)copy.mutable_data();  // copies if it is a view
   } else {
     for (Literal& element : copy.mutable_elements()) element = element_aligned(element);
   }
@@ -161,8 +161,9 @@ Literal element_aligned(const Literal& literal) {
 void* Literal::mutable_data() {
   if (!shape_.is_array()) return nullptr;
   if (writable_ && data_.use_count() == 1) {
-    // The last other owner's reads come before our writes: giving back a share of our own acquires
-    // what its giving back released. (A fence would do, but ThreadSanitizer does not see fences.)
+    // The previous co-owner's reads must come before our writes: releasing an extra share of our
+    // own acquires what its release published. (A fence would do, but ThreadSanitizer does not see
+    // fences.)
     std::shared_ptr<const void>(data_).reset();
   } else {
     std::shared_ptr<const void> copy = allocate(bytes());
@@ -207,7 +208,7 @@ void Literal::set_bits(int64_t i, uint64_t bits) {
 
 double Literal::get_f64(int64_t i) const {
   Type t = type();
-  switch (t) {  // the common types without the detour over bits
+  switch (t) {  // the common types without going through bits
     case Type::f32:
       return static_cast<double>(load<float>(data(), i));
     case Type::f64:
@@ -288,7 +289,7 @@ void Literal::set_s64(int64_t i, int64_t value) {
   if (is_float(t)) return set_bits(i, float_to_bits(t, to_odd(value)));
   if (t == Type::c64) return set_complex(i, to_odd(value));
   if (t == Type::c128) return set_complex(i, static_cast<double>(value));
-  // Narrow integers are kept extended to their byte, so that equal values have equal bytes.
+  // Narrow integers are stored extended to their byte, so that equal values have equal bytes.
   int unused = 64 - type_bits(t);
   auto bits = static_cast<uint64_t>(value) << unused;
   set_bits(i, is_signed_integer(t) ? static_cast<uint64_t>(static_cast<int64_t>(bits) >> unused)

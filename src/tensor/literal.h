@@ -22,10 +22,11 @@ class Literal {
  public:
   Literal() = default;                   // the empty tuple
   explicit Literal(const Shape& shape);  // zeros; static shapes only, layout dropped
-  // The same for shapes that come from outside: what does not fit in memory is an error.
+  // The same for shapes from outside: an error if the value does not fit in memory.
   static Result<Literal> make(const Shape& shape);
   static Literal tuple(std::vector<Literal> elements);
-  // Shares memory that `owner` keeps alive; a write copies first. Large: unaligned (unaligned.h).
+  // Shares memory that `owner` keeps alive; a write copies first. Large views may be unaligned
+  // (unaligned.h).
   static Literal view(const Shape& shape, const void* data, std::shared_ptr<const void> owner);
   template <typename T>
   static Literal from(const Shape& shape, std::span<const T> values) {
@@ -40,7 +41,7 @@ class Literal {
   int64_t elems() const { return shape_.elems(); }
   int64_t bytes() const { return shape_.is_array() ? elems() * type_bytes(type()) : 0; }
   const void* data() const { return data_.get(); }
-  void* mutable_data();  // copies first where the memory is shared
+  void* mutable_data();  // copies first if the memory is shared
   template <typename T>
   std::span<const T> values() const {
     return {static_cast<const T*>(data()), static_cast<size_t>(elems())};
@@ -60,14 +61,14 @@ class Literal {
   void set_s64(int64_t i, int64_t value);
   void set_complex(int64_t i, std::complex<double> value);
 
-  // The element's own encoding, in the low bits. Not for complex types.
+  // The element's encoding, in the low bits. Not for complex types.
   uint64_t get_bits(int64_t i) const;
   void set_bits(int64_t i, uint64_t bits);
 
   const std::vector<Literal>& elements() const { return elements_; }
   std::vector<Literal>& mutable_elements() { return elements_; }
 
-  // Same shape (layouts aside) and same bits.
+  // Same shape (ignoring layouts) and same bits.
   bool operator==(const Literal& other) const;
 
  private:

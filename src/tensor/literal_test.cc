@@ -65,7 +65,7 @@ TEST(literal, CopiesShareUntilWritten) {
   EXPECT_EQ(a.get_f64(1), 2);
   EXPECT_EQ(b.get_f64(1), 7);
   const void* before = b.data();
-  b.set_f64(0, 8);  // nobody shares it any more
+  b.set_f64(0, 8);  // not shared any more
   EXPECT_EQ(b.data(), before);
   EXPECT_EQ(b.values<float>()[2], 3);
 }
@@ -80,7 +80,7 @@ TEST(literal, ViewsKeepTheOwnerAndCopyOnWrite) {
   EXPECT_EQ(view.get_f64(0), 9);
   EXPECT_EQ(view.get_f64(3), 4);
   EXPECT_EQ(owner.use_count(), 1);
-  // Little memory on which the elements are not aligned is copied at once (unaligned.h: more).
+  // Small unaligned data is copied at once (large data: unaligned.h).
   const char* odd = reinterpret_cast<const char*>(owner->data()) + 1;
   Literal copied = Literal::view(Shape::array(Type::f32, {2}), odd, owner);
   EXPECT_NE(copied.data(), odd);
@@ -130,7 +130,7 @@ TEST(literal, IntegersIntoFloatsRoundOnce) {
   Literal f32(Shape::scalar(Type::f32)), f64(Shape::scalar(Type::f64));
   for (int i = 0; i < 100000; ++i) {
     auto value = static_cast<int64_t>(random()) >> (random() % 60);
-    if (i % 2) {  // near a tie of f32: a 1 behind 24 bits and little after it
+    if (i % 2) {  // near a tie of f32: a 1 below the 24 bits and little after it
       value = static_cast<int64_t>((random() >> 40 | 1 << 23) << 39 | int64_t{1} << 38) +
               static_cast<int64_t>(random() % 3) - 1;
       if (i % 4 == 1) value = -value;

@@ -35,7 +35,7 @@ void append_narrow(Type type, uint64_t bits, double value, std::string& text) {
         std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits);
     double back = 0;
     std::from_chars(buffer, end.ptr, back);
-    // Written anew: 450 is shorter than 4.5e+02.
+    // Formatted again: 450 is shorter than 4.5e+02.
     if (float_to_bits(type, back) == bits || digits == 17) return append_shortest(back, text);
   }
 }
@@ -86,7 +86,7 @@ void append_element(const Literal& literal, int64_t i, std::string& text) {
   }
 }
 
-// Elements of dimension `d` and the ones inside it; `next` counts the elements written.
+// Appends the elements of dimension `d` and the inner ones; `next` counts the elements written.
 void append_box(const Literal& literal, int64_t d, int64_t& next, std::string& text) {
   int64_t rank = literal.shape().rank();
   if (d == rank) return append_element(literal, next++, text);
@@ -99,7 +99,7 @@ void append_box(const Literal& literal, int64_t d, int64_t& next, std::string& t
   text += spaced ? " }" : "}";
 }
 
-// Braces that an array without elements would print: as many as its leading extents say.
+// Whether an array without elements would print too many braces: one pair per leading index.
 bool too_many_braces(const Shape& shape) {
   constexpr int64_t kMaxBraces = 1 << 16;
   int64_t braces = 1;

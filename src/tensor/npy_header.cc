@@ -21,7 +21,7 @@ struct DtypeRow {
   Type type;
 };
 
-// V and f1 are what numpy writes for the types of ml_dtypes: as_type says which one it is.
+// V and f1 are numpy's codes for the types of ml_dtypes: as_type selects the actual type.
 constexpr std::array kDtypes = {
     DtypeRow{"b1", Type::pred}, DtypeRow{"i1", Type::s8},    DtypeRow{"i2", Type::s16},
     DtypeRow{"i4", Type::s32},  DtypeRow{"i8", Type::s64},   DtypeRow{"u1", Type::u8},

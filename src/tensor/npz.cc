@@ -19,7 +19,7 @@
 namespace heddle::tensor {
 namespace {
 
-// Deflate cannot make more than 1032 bytes of one: an entry that claims more lies.
+// Deflate cannot expand by more than 1032: an entry that claims more is corrupt.
 constexpr uint64_t kMaxDeflateRatio = 1032;
 constexpr zip_uint16_t kDosDate = 0x21;  // 1980-01-01: files of equal content are equal
 
@@ -46,11 +46,11 @@ void transpose_fortran(const Literal& from, Literal& to) {
   }
 }
 
-// Reads exactly `bytes` bytes of the entry or file at hand.
+// Reads exactly `bytes` bytes of the current entry or file.
 using Reader = std::function<Status(void* to, int64_t bytes)>;
 
-// `total_bytes`: what the file says it holds; nothing is allocated that it does not hold.
-// `text`: whether it is strings; null: they are errors.
+// `total_bytes`: the claimed size of the data; nothing larger is allocated. `text`: set if it holds
+// strings; null: strings are errors.
 Result<Literal> read_array(const Reader& read, int64_t total_bytes, bool* text) {
   std::string header_text(kNpyPrefixBytes, '\0');
   if (total_bytes < kNpyPrefixBytes)
@@ -159,14 +159,14 @@ Result<Literal> read_entry(zip_t* archive, zip_uint64_t index, int64_t size, boo
   };
   HEDDLE_ASSIGN_OR_RETURN(Literal literal, read_array(read, size, text));
   char extra;
-  // Reaching the end is what checks the checksum.
+  // The checksum is verified on reaching the end.
   if (zip_fread(entry.get(), &extra, 1) != 0) {
     return user_error("damaged: {}", zip_file_strerror(entry.get()));
   }
   return literal;
 }
 
-// libzip does not write an archive without entries: this is the end record of one.
+// libzip does not write an archive without entries: this is its end record.
 Status write_empty_archive(const std::string& path) {
   constexpr char kEnd[22] = {'P', 'K', 5, 6};
   File file(std::fopen(path.c_str(), "wb"));
@@ -174,13 +174,13 @@ Status write_empty_archive(const std::string& path) {
   return machine_error("cannot be written: {}", std::strerror(errno));
 }
 
-// A name beside `path` that no other process or thread writes.
+// A name beside `path` that no other process or thread uses.
 std::string temporary_name(const std::string& path) {
   static std::atomic<int> count = 0;
   return fmt::format("{}.{}.{}.tmp", path, ::getpid(), count++);
 }
 
-// Makes the finished file `from` the file `to`, all or nothing, also across a power cut.
+// Renames the finished file `from` to `to` atomically, also across a power cut.
 Status publish(const std::string& from, const std::string& to) {
   int file = ::open(from.c_str(), O_RDONLY);
   bool ok = file >= 0 && ::fsync(file) == 0;
@@ -296,7 +296,7 @@ Result<NamedLiterals> read_npz(const std::string& path, std::set<std::string>* t
     if (auto status = check_entry(entry, archive_bytes); !status) {
       return error_in(where, status.error());
     }
-    // Entries that overlap could otherwise claim the same bytes many times.
+    // Overlapping entries could otherwise use the same bytes many times.
     compressed_sum += entry.comp_size;
     if (compressed_sum > static_cast<uint64_t>(archive_bytes)) {
       return user_error("{}: its entries hold more than the file: damaged?", where);
@@ -358,7 +358,7 @@ Literal ids_of_texts(const Literal& points, const std::function<uint32_t(const s
 
 Result<Literal> texts_of_ids(const Literal& ids, const std::function<std::string(uint32_t)>& text) {
   std::vector<std::vector<uint32_t>> texts;
-  size_t width = 1;  // numpy has no strings of none
+  size_t width = 1;  // numpy has no strings of width 0
   for (int64_t i = 0; i < ids.elems(); ++i) {
     texts.push_back(code_points(text(static_cast<uint32_t>(ids.get_s64(i)))));
     width = std::max(width, texts.back().size());

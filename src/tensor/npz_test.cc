@@ -58,7 +58,7 @@ std::string text(const std::map<std::string, Literal>& map, const std::string& n
   return to_string(found->second.shape()) + " " + to_string(found->second);
 }
 
-// What numpy wrote, stored and deflated.
+// Files written by numpy, stored and deflated.
 TEST_F(npz, ReadsEveryTypeOfNumpy) {
   for (const char* file : {"stored.npz", "deflated.npz"}) {
     auto list = read_npz(testdata(file));
@@ -132,7 +132,7 @@ TEST_F(npz, RefusesByName) {
   EXPECT_FALSE(read_npz(testdata("")));
 }
 
-// One literal of every array type, with bytes that are valid in it.
+// One literal of every array type, with bytes that are valid for it.
 NamedLiterals one_of_each() {
   NamedLiterals list;
   for (int i = 0; i <= static_cast<int>(Type::tuple); ++i) {
@@ -204,7 +204,7 @@ TEST_F(npz, WritingReplacesOrLeavesTheOldFile) {
 }
 
 // Every prefix of a file is an error; every changed byte is an error or an array of the file's
-// size: nothing crashes or allocates what the file does not hold.
+// size: nothing crashes or allocates more than the file holds.
 TEST_F(npz, DamagedFilesAreErrors) {
   for (const char* file : {"small.npz", "small_deflated.npz"}) {
     std::string bytes = read_bytes(testdata(file));

@@ -5,12 +5,12 @@
 namespace heddle::tensor {
 namespace {
 
-// Calls visit(row-major index, place in memory) for every element of the array.
+// Calls visit(row-major index, position in memory) for every element of the array.
 template <typename Visit>
 void for_each_place(const Layout& layout, const std::vector<int64_t>& dims, int64_t elems,
                     const Visit& visit) {
   auto rank = static_cast<int64_t>(dims.size());
-  // Without tiles a place is a sum of strides.
+  // Without tiles a position is a sum of strides.
   std::vector<int64_t> strides(dims.size());
   int64_t stride = 1;
   for (int64_t d : layout.minor_to_major) {
@@ -30,7 +30,7 @@ void for_each_place(const Layout& layout, const std::vector<int64_t>& dims, int6
   }
 }
 
-// The shape of the memory of `shape` under `layout`.
+// The shape of the packed memory of `shape` under `layout`.
 Result<Shape> memory_shape(const Shape& shape, const Layout& layout) {
   if (!shape.is_array() || !shape.is_static()) {
     return user_error("{} has no layout; wanted a static array", to_string(shape));

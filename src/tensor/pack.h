@@ -1,4 +1,4 @@
-// Values as a layout puts them in memory, and back. Row X6: padding_value.
+// Converts values to the memory order of a layout, and back.
 #pragma once
 
 #include "base/error.h"
@@ -7,9 +7,9 @@
 
 namespace heddle::tensor {
 
-// The memory of `value` under `layout`: a rank-1 literal of padded_elems elements, one after the
-// other as they lie; padding holds `padding`, a scalar of the same type (zero where none is given).
-// Errors: a layout that is not one of the value's shape, or too large for memory.
+// The memory of `value` under `layout`: a rank-1 literal of padded_elems elements in memory order;
+// padding holds `padding`, a scalar of the same type (zero if none is given). Errors: a layout that
+// does not fit the value's shape, or is too large for memory.
 Result<Literal> pack(const Literal& value, const Layout& layout);
 Result<Literal> pack(const Literal& value, const Layout& layout, const Literal& padding);
 

@@ -128,7 +128,7 @@ std::string to_string(const Shape& shape, bool layouts) {
   text += ']';
   if (layouts && shape.layout()) {
     std::string layout = to_string(*shape.layout());
-    if (layout != "{}") text += layout;  // a scalar's plain layout says nothing
+    if (layout != "{}") text += layout;  // omits a scalar's plain layout
   }
   return text;
 }
@@ -138,7 +138,7 @@ std::optional<int64_t> checked_product(const std::vector<int64_t>& extents) {
   bool zero = false;
   for (int64_t extent : extents) {
     if (extent < 0) return std::nullopt;
-    // A zero does not hide the overflow of the others: strides are made of them too.
+    // A zero must not hide an overflow of the other extents: strides are products of them too.
     if (extent == 0) {
       zero = true;
     } else if (__builtin_mul_overflow(product, extent, &product)) {

@@ -11,8 +11,8 @@
 
 namespace heddle::tensor {
 
-// One dimension. `size` is the extent, or the upper bound where the dimension is dynamic
-// (kUnbounded: `?`). Symbols of one name are equal everywhere in a module.
+// One dimension. `size` is the extent, or the upper bound if the dimension is dynamic (kUnbounded:
+// `?`). Symbols of the same name are equal everywhere in a module.
 struct Dim {
   static constexpr int64_t kUnbounded = -1;
   int64_t size = 0;
@@ -45,10 +45,10 @@ class Shape {
   const std::vector<Dim>& dims() const { return dims_; }
   // The extent; a negative number counts from the end.
   int64_t dim(int64_t i) const { return dims_[i < 0 ? i + rank() : i].size; }
-  std::vector<int64_t> extents() const;  // sizes (bounds where dynamic)
+  std::vector<int64_t> extents() const;  // sizes (bounds if dynamic)
   bool is_static() const;                // recursively
-  // Product of the extents, and its dense bytes (tuples: the sum). INT64_MAX where that overflows
-  // or an extent is unbounded: what comes from outside is checked with checked_product.
+  // Product of the extents, and its dense bytes (tuples: the sum). INT64_MAX on overflow or if an
+  // extent is unbounded: use checked_product for shapes from outside.
   int64_t elems() const;
   int64_t bytes() const;
   void set_type(Type type) { type_ = type; }
@@ -64,7 +64,7 @@ class Shape {
   std::vector<Shape>& mutable_elements() { return elements_; }
 
   bool operator==(const Shape&) const = default;  // layout included
-  // Same type and extents, recursively; layouts aside. Default and explicit row-major agree.
+  // Same type and extents, recursively; layouts are ignored. Default and explicit row-major agree.
   bool compatible(const Shape& other) const;
   bool same_extents(const Shape& other) const;  // element types may differ
 
@@ -77,7 +77,7 @@ class Shape {
 
 // HLO text: "f32[2,<=3,?]{1,0}", "(f32[], s32[2])", "token[]". Layouts only if `layouts`.
 std::string to_string(const Shape& shape, bool layouts = true);
-// Product of extents, or nothing where it overflows int64 or an extent is negative.
+// Product of extents; nothing if it overflows int64 or an extent is negative.
 std::optional<int64_t> checked_product(const std::vector<int64_t>& extents);
 
 }  // namespace heddle::tensor

@@ -59,7 +59,7 @@ const TypeRow& row(Type type) {
   return kTypes[static_cast<size_t>(type)];
 }
 
-// A format with the encodings that float_to_bits needs besides what the header shows.
+// A format with the encodings that float_to_bits needs beyond FloatFormat.
 struct FormatRow {
   FloatFormat format;
   uint64_t max_bits;  // encoding of max_finite
@@ -83,7 +83,7 @@ constexpr FormatRow ieee(int exponent_bits, int mantissa_bits) {
           inf | uint64_t{1} << (mantissa_bits - 1)};
 }
 
-// No infinity and no negative zero, whose encoding is the only NaN.
+// No infinity and no negative zero; the encoding of -0 is the only NaN.
 constexpr FormatRow fnuz(int exponent_bits, int mantissa_bits, int bias) {
   uint64_t max_bits = (uint64_t{1} << (exponent_bits + mantissa_bits)) - 1;
   double unit = pow2(-(mantissa_bits + 1));
@@ -146,7 +146,7 @@ uint64_t nan_to_bits(const FormatRow& row, uint64_t f64_bits) {
   if (!format.has_nan) return negative ? 0 : sign_mask(format);  // as XLA does
   if (!format.has_sign || !format.has_negative_zero) return row.nan_bits;
   uint64_t bits = row.nan_bits | (negative ? sign_mask(format) : 0);
-  // The payload survives in the formats that processors convert, as it does there.
+  // The payload survives in the formats that processors convert, as on hardware.
   if (format.mantissa_bits >= 7) {
     bits |= (f64_bits & ((uint64_t{1} << 52) - 1)) >> (52 - format.mantissa_bits);
   }
@@ -208,7 +208,7 @@ double float_from_bits(Type type, uint64_t bits) {
     if (format.has_infinity && magnitude == row.inf_bits) nan = false;
     if (nan) {
       uint64_t payload = magnitude & ((uint64_t{1} << format.mantissa_bits) - 1);
-      if (!format.has_infinity) payload = 0;  // such NaNs carry none
+      if (!format.has_infinity) payload = 0;  // their NaNs have no payload
       return std::bit_cast<double>(f64_sign | uint64_t{0x7ff8} << 48 |
                                    payload << (52 - format.mantissa_bits));
     }

@@ -65,7 +65,7 @@ int type_bits(Type type);  // logical width: 1 for pred, 4 for s4, 64 for c64
 int64_t type_bytes(Type type);
 Type complex_component(Type type);  // c64 -> f32, c128 -> f64
 
-// Float formats: exponent and mantissa bits, bias, what the special encodings are.
+// Float formats: exponent and mantissa bits, bias, and which special values exist.
 struct FloatFormat {
   int exponent_bits, mantissa_bits, bias;
   bool has_infinity, has_nan, has_negative_zero, has_sign, has_zero;
@@ -74,15 +74,15 @@ struct FloatFormat {
 };
 const FloatFormat& float_format(Type type);  // is_float(type)
 
-// Exact reads; round-to-nearest-even writes. Bits are in the low end of the word. Overflow goes to
-// infinity where the format has one, else to NaN (the XLA conversion rules); f6 and f4, which have
-// neither, saturate and turn NaN into a zero (-0 of nan, +0 of -nan). In f8e8m0fnu
-// zero and negative numbers become NaN, smaller positive numbers the smallest one, ties go up.
-// Payloads of NaNs survive between f16, bf16, f32 and f64.
+// Exact reads; round-to-nearest-even writes. Bits are in the low end of the word. Overflow gives
+// infinity if the format has one, else NaN (the XLA conversion rules); f6 and f4, which have
+// neither, saturate and convert NaN to a zero (-0 for nan, +0 for -nan). In f8e8m0fnu zero and
+// negative numbers become NaN, smaller positive numbers the smallest one, ties go up. Payloads of
+// NaNs survive between f16, bf16, f32 and f64.
 double float_from_bits(Type type, uint64_t bits);
 uint64_t float_to_bits(Type type, double value);
-// f32 -> small float without double rounding through another format: the same as float_to_bits,
-// fast for the types that kernels move in bulk.
+// f32 -> small float without double rounding through another format: the same as float_to_bits, but
+// fast, for the types that kernels move in bulk.
 uint16_t f32_to_bf16(float value);
 uint16_t f32_to_f16(float value);
 float bf16_to_f32(uint16_t bits);

@@ -42,7 +42,7 @@ TEST(type, NamesReadBack) {
 }
 
 TEST(type, WidthsFollowFromNames) {
-  // The digits behind the first letters are the width: s4, u64, bf16, f8e5m2, c128.
+  // The digits after the first letters are the width: s4, u64, bf16, f8e5m2, c128.
   for (Type type : types_where(is_array_type)) {
     if (type == Type::pred) continue;
     std::string text = name(type);
@@ -139,7 +139,7 @@ TEST(type, RoundsToNearestTiesToEven) {
       auto rounded = [&](double v) { return float_from_bits(type, float_to_bits(type, v)); };
       ASSERT_EQ(rounded(below), low) << name(type);
       ASSERT_EQ(rounded(above), high) << name(type);
-      // The even one has the even encoding; powers of two alone (e8m0) have none, ties go up.
+      // Ties go to the even encoding; formats with only powers of two (e8m0) have none, ties go up.
       bool low_is_even = type != Type::f8e8m0fnu && (values[i].second & 1) == 0;
       ASSERT_EQ(rounded(middle), low_is_even ? low : high) << name(type) << " " << middle;
     }
@@ -184,7 +184,7 @@ TEST(type, OverflowGoesWhereTheFormatSays) {
       EXPECT_TRUE(std::isnan(got) ? std::isnan(negative) : negative == -got) << name(type);
     }
   }
-  // Half a step beyond the largest: up to the tie it is still the largest.
+  // Half a step beyond the largest: up to the tie it rounds to the largest.
   EXPECT_EQ(float_to_bits(Type::f8e4m3fn, 464), 0x7eu);
   EXPECT_EQ(float_to_bits(Type::f8e4m3fn, 464.001), 0x7fu);
   EXPECT_EQ(float_to_bits(Type::f16, 65519.99), 0x7bffu);

@@ -7,7 +7,7 @@
 namespace heddle::tensor {
 namespace {
 
-// `count` floats 0, 1, … that begin one byte behind an aligned address.
+// `count` floats 0, 1, … that begin one byte after an aligned address.
 Literal odd_view(int64_t count) {
   auto bytes = std::make_shared<std::vector<char>>(static_cast<size_t>(count) * 4 + 8);
   char* at = bytes->data();

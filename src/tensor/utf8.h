@@ -8,7 +8,7 @@
 
 namespace heddle::tensor {
 
-// A byte that is part of no code point stands for itself.
+// A byte that is not part of a code point is decoded as itself.
 std::vector<uint32_t> code_points(std::string_view text);
 std::string utf8(const std::vector<uint32_t>& points);
 

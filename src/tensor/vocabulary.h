@@ -1,10 +1,10 @@
-// Strings as numbers. A tensor of strings is a u32 tensor inside, whose elements are the strings'
-// ids in a vocabulary: equal strings have equal ids, so that moving and comparing them is moving
-// and comparing integers. Ids are given in order of first appearance, the empty string's is 0; the
-// strings of a model come first, then those of values that are given to it. Strings become ids
-// where values come in (npz files, ONNX tensors), ids become strings where they go out.
+// Strings as numbers. A tensor of strings is represented as a u32 tensor, whose elements are the
+// strings' ids in a vocabulary: equal strings have equal ids, so that moving and comparing them is
+// moving and comparing integers. Ids are assigned in order of first appearance, the empty string's
+// is 0; the strings of a model come first, then those of its inputs. Strings become ids where
+// values come in (npz files, ONNX tensors), ids become strings where they go out.
 //
-// Thread safety: all calls, from any thread. Texts are bytes (UTF-8 where they come from ONNX).
+// Thread safety: all calls, from any thread. Texts are bytes (UTF-8 if they come from ONNX).
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ class Vocabulary {
  public:
   Vocabulary();
   Vocabulary(const Vocabulary&) = delete;
-  uint32_t id(std::string_view text);  // adds it where it is new
-  // Of an id that was given; any other one is "". It lives as long as the vocabulary.
+  uint32_t id(std::string_view text);  // adds it if new
+  // The text of an assigned id; "" for any other. It lives as long as the vocabulary.
   const std::string& text(uint32_t id) const;
   int64_t size() const;
 
  private:
   mutable std::mutex mutex_;
-  std::deque<std::string> texts_;  // addresses stay
+  std::deque<std::string> texts_;  // a deque: addresses stay valid
   std::unordered_map<std::string_view, uint32_t> ids_;
 };
 

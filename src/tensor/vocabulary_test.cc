@@ -45,7 +45,7 @@ TEST(Utf8, CodePointsAndBack) {
   const std::string text = "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80";
   EXPECT_THAT(code_points(text), ElementsAre('a', 0xfc, 0x20ac, 0x1f600));
   EXPECT_EQ(utf8(code_points(text)), text);
-  // What is no UTF-8 stands for itself, byte by byte.
+  // Invalid UTF-8 is decoded as itself, byte by byte.
   EXPECT_THAT(code_points("\x80\xc3"), ElementsAre(0x80, 0xc3));
   EXPECT_THAT(code_points("\xe2\x82"), ElementsAre(0xe2, 0x82));
 }
@@ -68,7 +68,7 @@ TEST(Npz, StringsAreArraysOfCodePoints) {
   const Literal again = ids_of_texts(read->at(0).second,
                                      [&](const std::string& word) { return vocabulary.id(word); });
   EXPECT_EQ(again, ids);
-  EXPECT_FALSE(read_npz(path));  // who does not ask for strings gets none
+  EXPECT_FALSE(read_npz(path));  // an error for callers that do not accept strings
   std::remove(path.c_str());
 }
 
