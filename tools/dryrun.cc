@@ -22,7 +22,7 @@ class Dryrun : public Command {
  public:
   std::string_view name() const override { return "dryrun"; }
   std::string_view summary() const override {
-    return "predicts memory, order, streams and time on a device that is not here";
+    return "predicts memory, order, streams and time on a device that this machine lacks";
   }
 
   void declare(CommandLine& line) override {
