@@ -49,7 +49,7 @@ class Compile : public Command {
       compile_.device = "cuda";
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
-    if (!output_.given()) return user_error("compile: -o F.heddle says where the program goes");
+    if (!output_.given()) return user_error("compile: no output was named; add -o F.heddle");
     if (info_of(model.get()).is_program) return user_error("{}: is already compiled", open_.model);
     HEDDLE_RETURN_IF_ERROR(check_no_text(model.get()));
     const double import_ms = info_of(model.get()).import_ms;
