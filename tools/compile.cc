@@ -97,8 +97,9 @@ class Compile : public Command {
       const heddle_port port =
           i < info.inputs ? input_of(model, i) : output_of(model, i - info.inputs);
       if (port.is_text != 0)
-        return user_error("{}: {} is strings, which no program in a file has; run the model itself",
-                          open_.model, port.name);
+        return user_error(
+            "{}: {} has strings, which a program file cannot hold; run the model itself",
+            open_.model, port.name);
     }
     return {};
   }
