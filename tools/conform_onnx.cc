@@ -184,7 +184,7 @@ bool run_data_set(const OnnxCase& test, const DataSet& set, const api::CompileOp
   if (!got) return stop("refused", got.error().message);
   const std::string wrong = difference(test, *opened, *got, set.outputs, drawn);
   if (!wrong.empty()) return stop("mismatch", wrong);
-  return !drawn || stop("runs", "values are drawn at random; shapes and types are as wanted");
+  return !drawn || stop("runs", "values are random; shapes and types are as expected");
 }
 
 }  // namespace
