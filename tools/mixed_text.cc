@@ -12,7 +12,7 @@ using precision::MixedChoice;
 // The codes of precision/mixed_graph.h, in words.
 std::string_view reason(std::string_view code) {
   static const std::map<std::string_view, std::string_view> kReasons = {
-      {"chain", "an operand stays inside of its kernel"},
+      {"chain", "an operand never leaves its kernel"},
       {"copied", "arrays are copied into their places where it is made or read"},
       {"cost", "16 bits gain nothing here"},
       {"gain", "16 bits gain less than 3 % in all"},
