@@ -13,7 +13,7 @@ using precision::MixedChoice;
 std::string_view reason(std::string_view code) {
   static const std::map<std::string_view, std::string_view> kReasons = {
       {"chain", "an operand never leaves its kernel"},
-      {"copied", "arrays are copied into their places where it is made or read"},
+      {"copied", "its array is copied where it is computed or read"},
       {"cost", "16 bits gain nothing here"},
       {"gain", "16 bits gain less than 3 % in all"},
       {"input", "an input has the type of the interface"},
