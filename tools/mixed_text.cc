@@ -22,7 +22,7 @@ std::string_view reason(std::string_view code) {
       {"output", "an output has the type of the interface"},
       {"range", "its values may leave the range of f16"},
       {"scalar", "one number: nothing is gained"},
-      {"state", "what a training step keeps is made of it"},
+      {"state", "the state of a training step is computed from it"},
       {"sums", "sums over many elements stay f32"},
       {"type", "it is not f32"},
       {"unknown", "nothing is known of the operator that makes it"},
