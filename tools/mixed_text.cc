@@ -25,7 +25,7 @@ std::string_view reason(std::string_view code) {
       {"state", "the state of a training step is computed from it"},
       {"sums", "sums over many elements stay f32"},
       {"type", "it is not f32"},
-      {"unknown", "nothing is known of the operator that makes it"},
+      {"unknown", "the operator that computes it is unknown"},
       {"wide", "its range or meaning needs f32"},
   };
   const auto found = kReasons.find(code);
