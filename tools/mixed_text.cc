@@ -17,7 +17,7 @@ std::string_view reason(std::string_view code) {
       {"cost", "16 bits gain nothing here"},
       {"gain", "16 bits gain less than 3 % in all"},
       {"input", "an input has the type of the interface"},
-      {"loop", "a loop or a branch reads or makes it"},
+      {"loop", "a loop or a branch reads or computes it"},
       {"no-kernel", "no faster instruction for these types or extents"},
       {"output", "an output has the type of the interface"},
       {"range", "its values may leave the range of f16"},
