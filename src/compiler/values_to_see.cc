@@ -61,7 +61,7 @@ Result<ValuesToSee> gradients_to_see(std::unique_ptr<hlo::Module> module, const 
                               gradient.parameter, /*is_constant=*/false});
   if (found.values.empty())
     return user_error(
-        "{} is no step of training with f32 gradients: wanted results that an input's memory keeps "
+        "{} is not a training step with f32 gradients: wanted results that an input's memory keeps "
         "(input_output_alias), a loss that none keeps, and products between the two",
         found.module->name());
   return found;
