@@ -152,8 +152,8 @@ Result<bool> add_loss_scale(hlo::Module* module, const Options& options, bool is
   if (counts.gradients == 0 && asked.empty()) return false;
   if (counts.gradients == 0)
     return user_error(
-        "--loss-scale {}: {} is not a training step: wanted results that an input's memory keeps "
-        "(input_output_alias), a loss that none keeps, and products between the two",
+        "--loss-scale {}: {} is not a training step: wanted outputs that alias inputs "
+        "(input_output_alias), a loss that does not, and products between them",
         asked, module->name());
   notes->push_back(fmt::format("loss scale {}: {} gradients, put in at {} values, {} carry it",
                                scale.is_automatic ? "automatic" : asked, counts.gradients,
