@@ -155,7 +155,7 @@ Result<bool> add_loss_scale(hlo::Module* module, const Options& options, bool is
         "--loss-scale {}: {} is not a training step: wanted outputs that alias inputs "
         "(input_output_alias), a loss that does not, and products between them",
         asked, module->name());
-  notes->push_back(fmt::format("loss scale {}: {} gradients, put in at {} values, {} carry it",
+  notes->push_back(fmt::format("loss scale {}: {} gradients, inserted at {} values, carried by {}",
                                scale.is_automatic ? "automatic" : asked, counts.gradients,
                                counts.starts, counts.carriers));
   HEDDLE_RETURN_IF_ERROR(simplify(module, options));
