@@ -105,7 +105,7 @@ std::string ranges_note(const precision::MixedGraph& graph, const precision::Val
         "ranges: none of the {} records is of a value here; record them again, with "
         "this model, target and level",
         ranges.size());
-  return fmt::format("ranges: of {} of {} values", known, graph.values.size());
+  return fmt::format("ranges: known for {} of {} values", known, graph.values.size());
 }
 
 }  // namespace
