@@ -212,10 +212,10 @@ std::string in_us(double ns) { return fmt::format("{:.3g} us", ns / 1000); }
 
 std::string mixed_note(const MixedReport& mixed) {
   if (mixed.run && !mixed.run->pays)
-    return fmt::format(
-        "amp: all in f32: a run {} {} and {} in {}",
-        mixed.run->measured ? "was measured as faster so, predicted were" : "is predicted to take",
-        in_us(mixed.run->f32_ns), in_us(mixed.run->mixed_ns), mixed.type);
+    return fmt::format("amp: all in f32: a run {} {} and {} in {}",
+                       mixed.run->measured ? "was measured as faster in f32; predicted were"
+                                           : "is predicted to take",
+                       in_us(mixed.run->f32_ns), in_us(mixed.run->mixed_ns), mixed.type);
   return fmt::format("amp: {} products and {} values in {}, {} predicted for {} in f32",
                      mixed.products, mixed.values, mixed.type,
                      in_us(mixed.run ? mixed.run->mixed_ns : mixed.mixed_ns),
