@@ -139,7 +139,7 @@ class Opt : public Command {
     if (is_kernel_text(file->bytes())) return optimize_kernel(file->bytes());
     const bool to_terminal = !output_.given() || output_.is_standard_output();
     if (is_binary(emit_) && to_terminal && isatty(STDOUT_FILENO) != 0)
-      return user_error("--emit {}: bytes are no text for a terminal; give -o F", emit_);
+      return user_error("--emit {}: binary output cannot go to a terminal; give -o F", emit_);
     HEDDLE_ASSIGN_OR_RETURN(const Modules modules, read());
     if (is_binary(emit_) && modules.size() > 1)
       return user_error("--emit {}: {} holds {} modules; choose one with --module", emit_,
