@@ -58,10 +58,9 @@ class Quantize : public Command {
         "keeps the results of MatMul and Gemm as floats: more accurate, but ONNX Runtime then "
         "multiplies floats");
     line.number(block_, "--block", "N", "int4: how many weights share a scale (default: 32)");
-    line.flag(
-        gptq_, "--gptq",
-        "int4: other weights make up for what rounding one loses (GPTQ), by the inputs in the "
-        "calibration set");
+    line.flag(gptq_, "--gptq",
+              "int4: later weights compensate for the rounding error of each weight (GPTQ), "
+              "according to the inputs in the calibration set");
     line.flag(apart_, "--external-data",
               "puts weights into F.onnx.data beside the model (always done from 1.5 GiB on)");
     line.list(keep_, "--keep", "NAME", "a node that stays float");
