@@ -73,8 +73,8 @@ class Quantize : public Command {
               "keeps layers as floats, the worst first, until the outputs are this similar "
               "(default: 0.98)");
     line.output(statistics_, "--statistics", "F",
-                "a file that keeps what was seen of the calibration set, so that the same command "
-                "can go on");
+                "a file that keeps the statistics of the calibration set, so that the same command "
+                "can resume");
     line.output(html_, "--html", "F.html",
                 "also writes a page: what each layer loses, ranges, agreement");
     line.number(seed_, "--seed", "N", "seed of random inputs (default: 0)");
