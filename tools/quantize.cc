@@ -76,7 +76,7 @@ class Quantize : public Command {
                 "a file that keeps the statistics of the calibration set, so that the same command "
                 "can resume");
     line.output(html_, "--html", "F.html",
-                "also writes a page: what each layer loses, ranges, agreement");
+                "also writes a page: the error of each layer, ranges, agreement");
     line.number(seed_, "--seed", "N", "seed of random inputs (default: 0)");
     line.files()->reads([this](const FileUse::Add& add) {
       if (calib_.ends_with(".npz")) add("--calib", calib_);
