@@ -182,7 +182,7 @@ class Quantize : public Command {
   Status prepare(import::OnnxEdit* model) {
     if (is_int4()) {
       if (statistics_.given())
-        notes_.push_back("--statistics: int4 goes by no ranges; nothing is kept");
+        notes_.push_back("--statistics: int4 uses no ranges; nothing is written");
       HEDDLE_RETURN_IF_ERROR(see(model));
       return rounding_.round(*model, layers_, block_.value_or(32), &seen_, &plan_, &progress_);
     }
