@@ -146,7 +146,7 @@ class Tune : public Command {
           result.ns / 1e6, result.untuned_ns / 1e6, result.seconds,
           count_text(result.samples, "program"), result.compiled);
     fmt::print("{}\n", result.left == 0 ? "pass: every shape has a record"
-                                        : "pass: out of time; the same command goes on");
+                                        : "pass: out of time; repeat the command to continue");
   }
 
   nlohmann::ordered_json json(const heddle_tune_result& result) const {
