@@ -40,7 +40,7 @@ class Tune : public Command {
               "lists the candidates of each shape, for any CPU, and measures nothing");
     line.output(export_, "--export", "F.txt",
                 "also writes the tuning records of all models as text");
-    line.text(import_, "--import", "F.txt", "first reads such a text");
+    line.text(import_, "--import", "F.txt", "first reads the tuning records in such a text");
     line.files()->reads([this](const FileUse::Add& add) {
       add("--import", import_);
       if (const std::string folder = cache::chosen_directory(compile_.cache); !folder.empty())
