@@ -24,7 +24,7 @@ Status check_trimmed(const Program& program) {
   for (const auto& refusal : program.report().refusals)
     if (refusal.code.starts_with("trim-") && refusal.code != "trim-part" &&
         refusal.code != "trim-few")
-      return error_of(ErrorKind::unsupported, "{} would run over the bounds: {}", refusal.producer,
+      return error_of(ErrorKind::unsupported, "{} would exceed the bounds: {}", refusal.producer,
                       refusal.reason);
   return {};
 }
