@@ -91,8 +91,8 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     if (saved_) return user_error("{}: the program came from a file already", path);
     if (!bounded_->range_growth.empty())
       return user_error(
-          "{}: {} takes positions along a dynamic dimension, and a file does not hold how far they "
-          "may be; bind the dimension to a number (--dim)",
+          "{}: {} takes positions along a dynamic dimension, and a file cannot hold their range; "
+          "bind the dimension to a number (--dim)",
           path, all_.front()->program->index_checks()[bounded_->range_growth[0].check].node);
     program::Saved saved;
     saved.symbols = saved_symbols(*bounded_, inputs_, outputs_);
