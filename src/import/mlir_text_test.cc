@@ -114,7 +114,8 @@ TEST(mlir_text, Resources) {
       op + "{-#\n dialect_resources: {\n builtin: {\n key: \"0x040000000100FFFF\"\n }\n }\n#-}\n");
   EXPECT_EQ(tensor::to_string(*first_op(module).attr("a")->literal), "{1, -1}");
   EXPECT_THAT(error_of(op), HasSubstr("the values of resource 'key' were left out"));
-  EXPECT_THAT(error_of(op + "{-# builtin: { key: \"0x04000000\" } #-}"), HasSubstr("0 bytes, wanted 4"));
+  EXPECT_THAT(error_of(op + "{-# builtin: { key: \"0x04000000\" } #-}"),
+              HasSubstr("0 bytes, wanted 4"));
   EXPECT_THAT(error_of(op + "{-# builtin: { key: \"0x0400000001\" } #-}"), HasSubstr("wanted 4"));
   EXPECT_THAT(error_of(op + "{-# builtin: { key: \"0x0400"), HasSubstr("are cut off"));
 }
@@ -236,7 +237,7 @@ TEST(mlir_text, ErrorsHaveAPlace) {
   EXPECT_THAT(error_of("%0 = \"a\"() : () -> tensor<f33>"), HasSubstr("1:27: 'f33' is no type"));
   EXPECT_THAT(error_of("func.func @f() {\n%0 = stablehlo.nonsense\n}"), HasSubstr("`:` and types"));
   EXPECT_THAT(error_of("func.func @f() {"), HasSubstr("got the end of the text, wanted `}`"));
-  EXPECT_THAT(error_of("other.op"), HasSubstr("1:1: 'other.op' is no operation"));
+  EXPECT_THAT(error_of("other.op"), HasSubstr("1:1: the pretty form of 'other.op' is not known"));
   EXPECT_THAT(error_of("\"a\"() {a = dense<[1, 2]> : tensor<3xi32>} : () -> ()"),
               HasSubstr("got 2 elements in dimension 0, wanted 3"));
   EXPECT_THAT(error_of("\"a\"() {a = dense<\"0x00\"> : tensor<3xf32>} : () -> ()"),
