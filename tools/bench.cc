@@ -50,7 +50,7 @@ class Bench : public Command {
     line.number(warmup_, "--warmup", "N",
                 "runs before measuring (default: as many as fit into 200 ms)");
     line.list(versus_, "--vs", "PEER",
-              "also measures onnxruntime, openvino or xla (of JAX), in turn with heddle");
+              "also measures onnxruntime, openvino or xla (of JAX), alternating with heddle");
     line.text(python_, "--peer-python", "PYTHON",
               "the Python that runs the peers (default: HEDDLE_PEER_PYTHON, else python3)");
     load_.declare(line);

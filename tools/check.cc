@@ -46,8 +46,8 @@ class Check : public Command {
     line.real(atol_, "--atol", "X", "see --rtol");
     line.list(tolerances_, "--tolerance", "NAME=RTOL[,ATOL]", "--rtol and --atol of one output");
     line.flag(layers_, "--layers",
-              "where an output differs: names the first instruction whose value is wrong; each is "
-              "compiled as a result and compared");
+              "if an output differs: names the first instruction whose value is wrong; each is "
+              "compiled as an output and compared");
     line.real(cosine_, "--cosine", "X",
               "the least cosine similarity that passes, instead of a tolerance (default with "
               "--amp: 0.999, with f16 0.9999)");

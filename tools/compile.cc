@@ -49,7 +49,7 @@ class Compile : public Command {
       compile_.device = "cuda";
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
-    if (!output_.given()) return user_error("compile: -o F.heddle says where the program goes");
+    if (!output_.given()) return user_error("compile: no output was named; add -o F.heddle");
     if (info_of(model.get()).is_program) return user_error("{}: is already compiled", open_.model);
     HEDDLE_RETURN_IF_ERROR(check_no_text(model.get()));
     const double import_ms = info_of(model.get()).import_ms;
@@ -97,8 +97,9 @@ class Compile : public Command {
       const heddle_port port =
           i < info.inputs ? input_of(model, i) : output_of(model, i - info.inputs);
       if (port.is_text != 0)
-        return user_error("{}: {} is strings, which no program in a file has; run the model itself",
-                          open_.model, port.name);
+        return user_error(
+            "{}: {} has strings, which a program file cannot hold; run the model itself",
+            open_.model, port.name);
     }
     return {};
   }

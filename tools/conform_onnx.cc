@@ -184,7 +184,7 @@ bool run_data_set(const OnnxCase& test, const DataSet& set, const api::CompileOp
   if (!got) return stop("refused", got.error().message);
   const std::string wrong = difference(test, *opened, *got, set.outputs, drawn);
   if (!wrong.empty()) return stop("mismatch", wrong);
-  return !drawn || stop("runs", "values are drawn at random; shapes and types are as wanted");
+  return !drawn || stop("runs", "values are random; shapes and types are as expected");
 }
 
 }  // namespace
@@ -210,7 +210,7 @@ Result<std::vector<OnnxCase>> find_onnx_cases(const std::string& folder) {
     if (!test.data_sets.empty() || !test.light.empty()) cases.push_back(std::move(test));
   }
   if (cases.empty())
-    return user_error("{}: no model.onnx with test_data_set_0 beside it inside", folder);
+    return user_error("{}: it has no model.onnx with test_data_set_0 beside it", folder);
   std::sort(cases.begin(), cases.end(),
             [](const OnnxCase& a, const OnnxCase& b) { return a.name < b.name; });
   return cases;

@@ -19,7 +19,7 @@ void declare_with_common(Command& command, CommandLine& line, MessageChoices& me
   for (const OptionInfo& option : line.options())
     if (option.name == "--verbose") return;  // of its own: conform
   line.flag(messages.verbose, "--verbose",
-            "also what happens meanwhile, on standard error: models opened, programs compiled or "
+            "also progress messages, on standard error: models opened, programs compiled or "
             "loaded, with times");
 }
 

@@ -22,7 +22,7 @@ class Dryrun : public Command {
  public:
   std::string_view name() const override { return "dryrun"; }
   std::string_view summary() const override {
-    return "predicts memory, order, streams and time on a device that is not here";
+    return "predicts memory, order, streams and time on a device that this machine lacks";
   }
 
   void declare(CommandLine& line) override {
@@ -60,7 +60,7 @@ class Dryrun : public Command {
                bytes_text(run.memory.unshared_bytes));
     if (run.own_memory) fmt::print("{}", crossings_text(run.crossings, run.host_memory));
     if (run.streams == 1)
-      fmt::print("streams: 1 (more do not pay)\n");
+      fmt::print("streams: 1 (more are not faster)\n");
     else
       fmt::print("streams: {}, {} events; {} of {} dependencies between streams\n", run.streams,
                  run.events, run.crossing, run.dependences);

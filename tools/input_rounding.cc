@@ -39,10 +39,9 @@ void InputRounding::add_outputs(const std::vector<Layer>& layers, const quantize
     inputs_[layer.input].layers.push_back(i);
   }
   if (left_out > 0)
-    notes->push_back(
-        fmt::format("GPTQ: {} layers are rounded plainly; it takes at most {} inputs, and {} for "
-                    "all their sums",
-                    left_out, quantize::kMostGramWidth, bytes_text(4 * quantize::kMostGramElems)));
+    notes->push_back(fmt::format(
+        "GPTQ: {} layers are rounded to nearest; it takes at most {} inputs, and {} for all sums",
+        left_out, quantize::kMostGramWidth, bytes_text(4 * quantize::kMostGramElems)));
 }
 
 std::vector<std::string> InputRounding::outputs() const {

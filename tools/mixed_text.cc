@@ -12,20 +12,20 @@ using precision::MixedChoice;
 // The codes of precision/mixed_graph.h, in words.
 std::string_view reason(std::string_view code) {
   static const std::map<std::string_view, std::string_view> kReasons = {
-      {"chain", "an operand stays inside of its kernel"},
-      {"copied", "arrays are copied into their places where it is made or read"},
+      {"chain", "an operand never leaves its kernel"},
+      {"copied", "its array is copied where it is computed or read"},
       {"cost", "16 bits gain nothing here"},
       {"gain", "16 bits gain less than 3 % in all"},
       {"input", "an input has the type of the interface"},
-      {"loop", "a loop or a branch reads or makes it"},
+      {"loop", "a loop or a branch reads or computes it"},
       {"no-kernel", "no faster instruction for these types or extents"},
       {"output", "an output has the type of the interface"},
       {"range", "its values may leave the range of f16"},
       {"scalar", "one number: nothing is gained"},
-      {"state", "what a training step keeps is made of it"},
+      {"state", "the state of a training step is computed from it"},
       {"sums", "sums over many elements stay f32"},
       {"type", "it is not f32"},
-      {"unknown", "nothing is known of the operator that makes it"},
+      {"unknown", "the operator that computes it is unknown"},
       {"wide", "its range or meaning needs f32"},
   };
   const auto found = kReasons.find(code);

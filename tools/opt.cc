@@ -110,10 +110,9 @@ class Opt : public Command {
     line.list(open_.dims, "--dim", "NAME=N", "sets a dynamic dimension of an ONNX model");
     line.list(open_.shapes, "--shape", "NAME=1x3x8", "sets all dimensions of an ONNX input");
     line.text(open_.module, "--module", "NAME", "only this module, if the file holds several");
-    line.choice(
-        emit_, "--emit", kEmitted,
-        "what is written: text of HLO or StableHLO, an HLO proto as XLA's tools read it, or "
-        "an ONNX model for viewers (default: hlo)");
+    line.choice(emit_, "--emit", kEmitted,
+                "output format: text of HLO or StableHLO, an HLO proto for XLA's tools, or an ONNX "
+                "model for viewers (default: hlo)");
     line.output(output_, "-o,--output", "F",
                 "the file to write, with all constants in full (default: standard output)");
     line.number(max_elems_, "--max-constant", "N",
@@ -140,7 +139,7 @@ class Opt : public Command {
     if (is_kernel_text(file->bytes())) return optimize_kernel(file->bytes());
     const bool to_terminal = !output_.given() || output_.is_standard_output();
     if (is_binary(emit_) && to_terminal && isatty(STDOUT_FILENO) != 0)
-      return user_error("--emit {}: bytes are no text for a terminal; give -o F", emit_);
+      return user_error("--emit {}: binary output cannot go to a terminal; give -o F", emit_);
     HEDDLE_ASSIGN_OR_RETURN(const Modules modules, read());
     if (is_binary(emit_) && modules.size() > 1)
       return user_error("--emit {}: {} holds {} modules; choose one with --module", emit_,

@@ -58,10 +58,9 @@ class Quantize : public Command {
         "keeps the results of MatMul and Gemm as floats: more accurate, but ONNX Runtime then "
         "multiplies floats");
     line.number(block_, "--block", "N", "int4: how many weights share a scale (default: 32)");
-    line.flag(
-        gptq_, "--gptq",
-        "int4: other weights make up for what rounding one loses (GPTQ), by the inputs in the "
-        "calibration set");
+    line.flag(gptq_, "--gptq",
+              "int4: later weights compensate for the rounding error of each weight (GPTQ), "
+              "according to the inputs in the calibration set");
     line.flag(apart_, "--external-data",
               "puts weights into F.onnx.data beside the model (always done from 1.5 GiB on)");
     line.list(keep_, "--keep", "NAME", "a node that stays float");
@@ -74,10 +73,10 @@ class Quantize : public Command {
               "keeps layers as floats, the worst first, until the outputs are this similar "
               "(default: 0.98)");
     line.output(statistics_, "--statistics", "F",
-                "a file that keeps what was seen of the calibration set, so that the same command "
-                "can go on");
+                "a file that keeps the statistics of the calibration set, so that the same command "
+                "can resume");
     line.output(html_, "--html", "F.html",
-                "also writes a page: what each layer loses, ranges, agreement");
+                "also writes a page: the error of each layer, ranges, agreement");
     line.number(seed_, "--seed", "N", "seed of random inputs (default: 0)");
     line.files()->reads([this](const FileUse::Add& add) {
       if (calib_.ends_with(".npz")) add("--calib", calib_);
@@ -183,7 +182,7 @@ class Quantize : public Command {
   Status prepare(import::OnnxEdit* model) {
     if (is_int4()) {
       if (statistics_.given())
-        notes_.push_back("--statistics: int4 goes by no ranges; nothing is kept");
+        notes_.push_back("--statistics: int4 uses no ranges; nothing is written");
       HEDDLE_RETURN_IF_ERROR(see(model));
       return rounding_.round(*model, layers_, block_.value_or(32), &seen_, &plan_, &progress_);
     }

@@ -66,9 +66,10 @@ class Reduce : public Command {
     line.group("Search");
     line.output(output_, "-o,--output", "F.hlo", "the small model (default: reduced.hlo)");
     line.real(budget_, "--budget", "SECONDS", "ends the search after this time (default: 600)");
-    line.real(limits_seconds_, "--trial-seconds", "SECONDS",
-              "time limit of one trial; what takes longer hangs (default: ten times the first one, "
-              "from 2 to 60)");
+    line.real(
+        limits_seconds_, "--trial-seconds", "SECONDS",
+        "time limit of one trial; a longer one counts as a hang (default: ten times the first one, "
+        "from 2 to 60)");
     line.number(limits_mib_, "--trial-memory", "MIB",
                 "limit of the address space of one trial (default: 16384)");
     compile_.declare(line);

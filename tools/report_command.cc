@@ -152,7 +152,7 @@ class Report : public Command {
   static void keep_what_fits(ReportSources* sources) {
     if (fits(sources->times, *sources->program.compiled())) return;
     sources->notes.push_back(fmt::format(
-        "shapes are known late: a run is of several programs, {} commands in {} "
+        "shapes are known late: a run consists of several programs, {} commands in {} "
         "(median); this is the report of one of them, with predicted times",
         sources->times.names.size(), ms_text(statistics_of(sources->times.runs).median)));
     sources->times = {};

@@ -68,9 +68,8 @@ class Run : public Command {
                 "runs with the same inputs (default: 1); the outputs are those of the last. "
                 "Ctrl-C ends early");
     line.flag(compile_.background, "--async",
-              "starts at once with a program of level O0, and switches to the one that was asked "
-              "for when "
-              "it is compiled");
+              "starts at once with a program of level O0, and switches to the requested one when "
+              "that is compiled");
     line.examples(
         "  heddle run model.onnx\n"
         "  heddle run model.onnx --dim batch=4 --inputs in.npz --outputs out.npz\n"

@@ -23,7 +23,7 @@ std::string support_text(const std::string& model, const SupportReport& report) 
   }
   if (!report.refused.empty()) text += fmt::format("refused: {}\n", report.refused);
   if (!report.late.empty())
-    text += fmt::format("shapes depend on values, which a run has to bring: {}\n", report.late);
+    text += fmt::format("shapes depend on values that a run must provide: {}\n", report.late);
   return text + (report.supported() ? "supported\n" : "not supported\n");
 }
 

@@ -40,7 +40,7 @@ class Tune : public Command {
               "lists the candidates of each shape, for any CPU, and measures nothing");
     line.output(export_, "--export", "F.txt",
                 "also writes the tuning records of all models as text");
-    line.text(import_, "--import", "F.txt", "first reads such a text");
+    line.text(import_, "--import", "F.txt", "first reads the tuning records in such a text");
     line.files()->reads([this](const FileUse::Add& add) {
       add("--import", import_);
       if (const std::string folder = cache::chosen_directory(compile_.cache); !folder.empty())
@@ -146,7 +146,7 @@ class Tune : public Command {
           result.ns / 1e6, result.untuned_ns / 1e6, result.seconds,
           count_text(result.samples, "program"), result.compiled);
     fmt::print("{}\n", result.left == 0 ? "pass: every shape has a record"
-                                        : "pass: out of time; the same command goes on");
+                                        : "pass: out of time; repeat the command to continue");
   }
 
   nlohmann::ordered_json json(const heddle_tune_result& result) const {

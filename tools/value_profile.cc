@@ -68,9 +68,8 @@ Result<SampledModel> open_sampled(const OpenChoices& open, const InputChoices& i
   HEDDLE_ASSIGN_OR_RETURN(const InputValues first, inputs.values(all.model.get(), all.given));
   // Without anything random one run is as good as many.
   all.samples = first.random.empty() ? 1 : samples.value_or(kRandomSamples);
-  all.note =
-      fmt::format("no --calib: {} sample{} ({}); real inputs may have other ranges",
-                  all.samples, all.samples == 1 ? "" : "s", first.description);
+  all.note = fmt::format("no --calib: {} sample{} ({}); real inputs may have other ranges",
+                         all.samples, all.samples == 1 ? "" : "s", first.description);
   return all;
 }
 
@@ -81,7 +80,7 @@ void ValueProfile::declare(CommandLine& line) {
   line.output(ranges_, "--ranges", "F.json",
               "records what f32 values are over the samples, for --amp f16 --ranges F.json");
   line.flag(gradients_, "--grad-histogram",
-            "of a step of training: what f16 makes of its gradients, by loss scale");
+            "for a training step: how f16 represents its gradients, by loss scale");
   line.text(calib_, "--calib", "DIR|F.npz",
             "the samples: npz files, one a sample; or one file whose arrays hold many");
   line.number(samples_, "--samples", "N", "at most N of --calib, or N random ones (8)");

@@ -24,7 +24,7 @@ Status check_trimmed(const Program& program) {
   for (const auto& refusal : program.report().refusals)
     if (refusal.code.starts_with("trim-") && refusal.code != "trim-part" &&
         refusal.code != "trim-few")
-      return error_of(ErrorKind::unsupported, "{} would run over the bounds: {}", refusal.producer,
+      return error_of(ErrorKind::unsupported, "{} would exceed the bounds: {}", refusal.producer,
                       refusal.reason);
   return {};
 }
@@ -91,8 +91,8 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     if (saved_) return user_error("{}: the program came from a file already", path);
     if (!bounded_->range_growth.empty())
       return user_error(
-          "{}: {} takes positions along a dynamic dimension, and a file does not hold how far they "
-          "may be; bind the dimension to a number (--dim)",
+          "{}: {} takes positions along a dynamic dimension, and a file cannot hold their range; "
+          "bind the dimension to a number (--dim)",
           path, all_.front()->program->index_checks()[bounded_->range_growth[0].check].node);
     program::Saved saved;
     saved.symbols = saved_symbols(*bounded_, inputs_, outputs_);

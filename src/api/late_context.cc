@@ -117,7 +117,7 @@ Status LateContext::run() {
     if (outputs_[i].dims != ports[i].dims && ports[i].bytes > 0)
       return user_error(
           "output {} is {} for these inputs, and its memory was bound for [{}]; bind outputs "
-          "behind heddle_context_prepare",
+          "after heddle_context_prepare",
           ports[i].name, tensor::to_string(ports[i].shape), fmt::join(outputs_[i].dims, ","));
   }
   if (!now_->part->counts.empty()) {  // it has run

@@ -85,7 +85,7 @@ Result<ProgramFacts> facts_of(CompileOptions options) {
 Status check_guess(const Part& part) {
   if (part.counts.guessed.empty()) return {};
   if (!part.program->state_ports().empty())
-    return user_error("the program keeps a state, so that no run of it may be made twice");
+    return user_error("the program keeps a state, so no run of it can be repeated");
   return check_trimmed(*part.program);
 }
 

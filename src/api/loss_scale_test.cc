@@ -210,7 +210,7 @@ TEST(LossScale, F16StepsHaveOneUnlessItIsSwitchedOff) {
 }
 
 TEST(LossScale, SaysWhatItWants) {
-  EXPECT_THAT(Step(kForward, "auto").failure, HasSubstr("is no step of training: wanted"));
+  EXPECT_THAT(Step(kForward, "auto").failure, HasSubstr("is not a training step: wanted"));
   for (const char* wrong : {"1000", "0", "-2", "nan", "inf", "1024x", ""})
     EXPECT_THAT(Step(kStep, *wrong != 0 ? wrong : "yes").failure,
                 HasSubstr("wanted none, auto or a power of two"))

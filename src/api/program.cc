@@ -118,8 +118,9 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
     if (where.text.empty()) where.text = own;
     HEDDLE_ASSIGN_OR_RETURN(const auto device, open_device(where));
     if (device->interprets() || !device->runs(target.kind))
-      return user_error("device '{}': a compiled program runs on what it was compiled for, {}",
-                        options.device, own);
+      return user_error(
+          "device '{}': a compiled program runs only on the device it was compiled for, {}",
+          options.device, own);
     if (model.bounded_) return load_bounded(model, saved, where, options.dump);
     return load_for_device(program::Program(saved->variants[0].program), model, where,
                            options.dump);

@@ -145,8 +145,8 @@ Result<SeenValues> run_values(const Model& model, const CompileOptions& options,
                               const ValueRunOptions& runs) {
   if (model.module() == nullptr)
     return user_error(
-        "{} is already compiled, or was consumed: its values can be seen in the model "
-        "itself only",
+        "{} is already compiled, or was consumed: its values can be recorded only from the model "
+        "itself",
         model.name());
   CompileOptions decided = options;
   decided.code = false;

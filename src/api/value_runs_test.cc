@@ -113,7 +113,7 @@ TEST(ValueRuns, NeedAStepOfTrainingForGradients) {
   const auto none = run_values(*model, {}, runs);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::user);
-  EXPECT_THAT(none.error().message, HasSubstr("layers is no step of training"));
+  EXPECT_THAT(none.error().message, HasSubstr("layers is not a training step"));
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ std::string ranges_note(const precision::MixedGraph& graph, const precision::Val
         "ranges: none of the {} records is of a value here; record them again, with "
         "this model, target and level",
         ranges.size());
-  return fmt::format("ranges: of {} of {} values", known, graph.values.size());
+  return fmt::format("ranges: known for {} of {} values", known, graph.values.size());
 }
 
 }  // namespace
@@ -152,10 +152,10 @@ Result<bool> add_loss_scale(hlo::Module* module, const Options& options, bool is
   if (counts.gradients == 0 && asked.empty()) return false;
   if (counts.gradients == 0)
     return user_error(
-        "--loss-scale {}: {} is no step of training: wanted results that an input's memory keeps "
-        "(input_output_alias), a loss that none keeps, and products between the two",
+        "--loss-scale {}: {} is not a training step: wanted outputs that alias inputs "
+        "(input_output_alias), a loss that does not, and products between them",
         asked, module->name());
-  notes->push_back(fmt::format("loss scale {}: {} gradients, put in at {} values, {} carry it",
+  notes->push_back(fmt::format("loss scale {}: {} gradients, inserted at {} values, carried by {}",
                                scale.is_automatic ? "automatic" : asked, counts.gradients,
                                counts.starts, counts.carriers));
   HEDDLE_RETURN_IF_ERROR(simplify(module, options));
@@ -212,10 +212,10 @@ std::string in_us(double ns) { return fmt::format("{:.3g} us", ns / 1000); }
 
 std::string mixed_note(const MixedReport& mixed) {
   if (mixed.run && !mixed.run->pays)
-    return fmt::format(
-        "amp: all in f32: a run {} {} and {} in {}",
-        mixed.run->measured ? "was measured as faster so, predicted were" : "is predicted to take",
-        in_us(mixed.run->f32_ns), in_us(mixed.run->mixed_ns), mixed.type);
+    return fmt::format("amp: all in f32: a run {} {} and {} in {}",
+                       mixed.run->measured ? "was measured as faster in f32; predicted were"
+                                           : "is predicted to take",
+                       in_us(mixed.run->f32_ns), in_us(mixed.run->mixed_ns), mixed.type);
   return fmt::format("amp: {} products and {} values in {}, {} predicted for {} in f32",
                      mixed.products, mixed.values, mixed.type,
                      in_us(mixed.run ? mixed.run->mixed_ns : mixed.mixed_ns),

@@ -61,8 +61,8 @@ Result<ValuesToSee> gradients_to_see(std::unique_ptr<hlo::Module> module, const 
                               gradient.parameter, /*is_constant=*/false});
   if (found.values.empty())
     return user_error(
-        "{} is no step of training with f32 gradients: wanted results that an input's memory keeps "
-        "(input_output_alias), a loss that none keeps, and products between the two",
+        "{} is not a training step with f32 gradients: wanted outputs that alias inputs "
+        "(input_output_alias), a loss that does not, and products between them",
         found.module->name());
   return found;
 }

@@ -108,8 +108,7 @@ const PrettyForm* find_pretty_form(std::string_view name) {
 void MlirParser::pretty(MlirOp& op, size_t result_count, size_t position) {
   const PrettyForm* form = find_pretty_form(op.name);
   if (form == nullptr)
-    lexer_.fail_at(position,
-                   "{} is no operation whose pretty form is known; print it in the generic form",
+    lexer_.fail_at(position, "the pretty form of {} is not known; print it in the generic form",
                    quoted(op.name));
   switch (form->syntax) {
     case Syntax::plain:

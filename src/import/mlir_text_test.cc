@@ -237,7 +237,7 @@ TEST(mlir_text, ErrorsHaveAPlace) {
   EXPECT_THAT(error_of("%0 = \"a\"() : () -> tensor<f33>"), HasSubstr("1:27: 'f33' is no type"));
   EXPECT_THAT(error_of("func.func @f() {\n%0 = stablehlo.nonsense\n}"), HasSubstr("`:` and types"));
   EXPECT_THAT(error_of("func.func @f() {"), HasSubstr("got the end of the text, wanted `}`"));
-  EXPECT_THAT(error_of("other.op"), HasSubstr("1:1: 'other.op' is no operation"));
+  EXPECT_THAT(error_of("other.op"), HasSubstr("1:1: the pretty form of 'other.op' is not known"));
   EXPECT_THAT(error_of("\"a\"() {a = dense<[1, 2]> : tensor<3xi32>} : () -> ()"),
               HasSubstr("got 2 elements in dimension 0, wanted 3"));
   EXPECT_THAT(error_of("\"a\"() {a = dense<\"0x00\"> : tensor<3xf32>} : () -> ()"),

@@ -218,7 +218,7 @@ void Importer::run_both(const Node& node, Scope& scope, Value* condition, const 
   for (size_t i = 0; i < results[0].size(); ++i) {
     if (!same_form(*results[0][i], *results[1][i]))
       fail(
-          "{}: output {} is {} in one branch and {} in the other; both must be alike where the "
+          "{}: output {} is {} in one branch and {} in the other; both must be equal if the "
           "condition is not known at import",
           describe(node), i, form_text(*results[0][i]), form_text(*results[1][i]));
   }

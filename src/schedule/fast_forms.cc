@@ -116,7 +116,8 @@ void mark_fast_forms(StageGraph* graph) {
   for (Stage& stage : graph->stages) {
     if (stage.exact)
       note(
-          "fast_forms: running sums go by vectors, in another order (docs/numerics.md#fast-forms)");
+          "fast_forms: running sums are computed by vectors, in a different order "
+          "(docs/numerics.md#fast-forms)");
     stage.exact = false;
     for (size_t i = 0; i < stage.nodes.size(); ++i) {
       Node& node = stage.nodes[i];

@@ -71,7 +71,8 @@ Decision check_box(const Instr* update, const Members& members) {
   const bool is_output = members.is_output(update) && members.readers(update).empty();
   if (!is_output || !members.is_input(array) || members.is_output(array) ||
       members.readers(array).size() != 1)
-    return Decision::no("in-place", "{} puts a box into what its kernel reads", update->name());
+    return Decision::no("in-place", "{} updates a slice of an array that its kernel reads",
+                        update->name());
   for (size_t i = 2; i < update->operands().size(); ++i)
     if (!is_scalar_code(update->operand(i), members))
       return Decision::no("in-place-start", "the start of {} is more than scalar arithmetic",

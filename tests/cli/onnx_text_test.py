@@ -177,7 +177,7 @@ class SupportedTest(OnnxTest):
     def test_what_values_decide(self):
         model = self.model([helper.make_node("NonZero", ["x"], ["y"])], [("x", FLOAT, [3])], ["y"])
         done = self.ok("inspect", model, "--supported")
-        self.assertIn("shapes depend on values, which a run has to bring: node #0 (NonZero", done.stdout)
+        self.assertIn("shapes depend on values that a run must provide: node #0 (NonZero", done.stdout)
 
     def test_a_model_that_is_supported(self):
         model = self.model([helper.make_node("Relu", ["x"], ["y"])], [("x", FLOAT, [3])], ["y"])

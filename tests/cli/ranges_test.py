@@ -183,7 +183,7 @@ class RangesTest(CliTest):
 
     def test_wrong_uses_are_errors(self):
         model = self.model(1)
-        self.assertIn("no step of training",
+        self.assertIn("is not a training step",
                       self.fails(2, "profile", model, "--random-constants", "--grad-histogram"))
         self.assertIn("--calib: only with", self.fails(2, "profile", model, "--calib", self.calib))
         self.assertIn("no time is measured", self.fails(2, "profile", model, "--ranges", self.folder / "r.json",

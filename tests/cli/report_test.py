@@ -97,7 +97,7 @@ class ReportTest(CliTest):
         folder = MODELS.parent / "exports" / "speech_traced"
         document, _, _ = self.report(folder / "model.onnx", "--inputs", folder / "inputs_0.npz", "--profile", "--iterations", "1")
         self.assertNotIn("measured", document)
-        self.assertIn("a run is of several programs", document["notes"][-1])
+        self.assertIn("a run consists of several programs", document["notes"][-1])
 
     def test_a_saved_program(self):
         program = self.folder / "m.heddle"
