@@ -1,4 +1,4 @@
-// What a designer may put behind a product, as graphs: the variants that advice prices.
+// Activations that may follow a product, as graphs: the variants that advice prices.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ struct Activation {
 // ReLU, Hardswish, SiLU, GELU (by erf), Softplus.
 std::span<const Activation> activations();
 
-// A kernel as a module, with only the product (dot or convolution) and, where given, the
-// activation behind it; parameters stay as they are. Null: it has no product, or not one.
+// `kernel` with only its product (dot or convolution) and, if given, the activation after it;
+// parameters do not change. Null: it does not have exactly one product.
 std::unique_ptr<hlo::Module> with_activation(const hlo::Module& kernel,
                                              const Activation* activation);
 

@@ -33,14 +33,14 @@ struct Product {
   double ns = 0;     // products alone
   double bytes = 0;  // operands and results
   double epilogue_ns = 0;
-  std::string epilogue;                 // its operators that are functions or bend the line
+  std::string epilogue;                 // its expensive or non-linear operators
   std::shared_ptr<hlo::Module> kernel;  // as a module of its own
-  bool is_f32 = true;                   // all that it reads: samples are made of that alone
+  bool is_f32 = true;                   // all its inputs: samples have f32 inputs only
   int64_t uses = 1;
   double total_ns() const { return (ns + epilogue_ns) * static_cast<double>(uses); }
 };
 
-// Operators that make an activation beside those that take long.
+// Operators that count as an activation although they are cheap.
 bool bends(hlo::Opcode opcode) {
   return opcode == hlo::Opcode::maximum || opcode == hlo::Opcode::minimum ||
          opcode == hlo::Opcode::clamp || opcode == hlo::Opcode::select;
@@ -154,7 +154,7 @@ class Adviser {
     const int64_t padded = (n + lanes - 1) / lanes * lanes, fewer = padded - lanes;
     if (padded == n) return;
     const double wider_ns = ns_of(product, padded, product.rows) - product.ns;
-    if (wider_ns > kLeastShare * product.ns) return;  // it does not take the time of `padded`
+    if (wider_ns > kLeastShare * product.ns) return;  // padding to `padded` would not be free
     const char* what = product.convolution ? "channels" : "columns";
     Advice advice{"alignment", product.name,
                   fmt::format("{} {} cost as much as {}", n, what, padded)};
@@ -168,7 +168,7 @@ class Adviser {
     report_.advice.push_back(std::move(advice));
   }
 
-  // What each activation would add to the product, and what stands behind it now.
+  // Prices each activation after the product, against the present epilogue.
   Status activation(const Product& product) {
     if (product.kernel == nullptr) return {};
     const bool measured = measure_ && measured_ < kMostMeasured && product.is_f32;
@@ -206,7 +206,7 @@ class Adviser {
     return {};
   }
 
-  // Few rows: the weights' way from memory is the time, whatever the rows.
+  // Few rows: the time is that of reading the weights, for any number of rows.
   void capacity(const Product& product) {
     if (product.convolution) return;
     const double traffic = product.bytes / std::max(target_.memory_bandwidth_bytes_per_ns, 1e-3);
@@ -235,7 +235,7 @@ class Adviser {
   const target::Target& target_;
   bool fast_forms_;
   const Measure& measure_;
-  int measured_ = 0;  // products whose activations were
+  int measured_ = 0;  // products with measured activations
   AdviceReport report_;
   std::vector<Product> products_;
   std::map<std::string, size_t> places_;
@@ -245,13 +245,13 @@ class Adviser {
 
 Result<AdviceReport> advise(std::unique_ptr<hlo::Module> module, const target::Target& target,
                             const Options& options, const Measure& measure) {
-  // Each product by itself: chains of them save traffic, which is not what is advised on.
+  // Without chains of products: they save traffic, which the advice does not cover.
   Options apart = options;
   if (apart.fuse == Fuse::stitch) apart.fuse = Fuse::greedy;
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
                           fuse_only(std::move(module), target, apart));
   Adviser adviser(target, options.numerics != Numerics::strict, measure);
-  // What depends on constants alone is done once, not in a run.
+  // Instructions that depend on constants alone run once at load time, not in a run.
   std::unordered_set<const hlo::Instr*> once;
   for (const hlo::Computation* computation : fused->post_order()) {
     for (const hlo::Instr* instr : computation->instrs()) {

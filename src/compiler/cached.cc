@@ -13,10 +13,11 @@ namespace {
 
 using tensor::Literal;
 
-// More constants of the compiler's own making than this are not worth an entry.
+// With more constants of the compiler's making a program is not cached.
 constexpr int64_t kMostKeptBytes = int64_t{64} << 20;
 
-// A vendor library may be another one tomorrow; twins are for tuning, which measures code only.
+// A vendor library may be replaced by another version; twins are for tuning, which measures code
+// only.
 bool is_cached(const target::Target& target, const Options& options) {
   return !options.object_cache_directory.empty() && target.kind == target::DeviceKind::cpu &&
          options.library == "none" && options.twins.empty() && options_key(options);
@@ -51,10 +52,10 @@ cache::Key key_of(const hlo::Module& module, const Hash128& weights, const plan:
                           weights.hex()});
 }
 
-// Less than this is made as soon as it is looked up.
+// Less than this is computed as fast as it is looked up.
 constexpr int64_t kLeastOnceBytes = int64_t{4} << 20;
 
-// Of a program with this image. What is made of weights depends on nothing else.
+// `image`: of the program. The results of the once section depend on it and the weights only.
 Cached with_once(program::Program program, std::span<const uint8_t> image, const Hash128& weights,
                  const Options& options, cache::ObjectCache& cache) {
   if (!options.keep_once || program.own_memory || program.once_bytes < kLeastOnceBytes ||

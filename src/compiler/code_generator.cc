@@ -25,7 +25,8 @@ using EmitFunction = int (*)(int abi, const char* const* kernels, size_t kernel_
 
 constexpr size_t kObjectAlignment = 64;  // runtime/loader.h
 
-// Where HEDDLE_CODE_GENERATOR says; else beside this binary, or in ../lib/heddle of it.
+// HEDDLE_CODE_GENERATOR if set; else beside this binary, in the folder above, or in lib/heddle
+// there.
 std::vector<std::filesystem::path> candidates() {
   std::vector<std::filesystem::path> result;
   if (const char* said = std::getenv("HEDDLE_CODE_GENERATOR"); said != nullptr && *said != '\0')
@@ -93,7 +94,7 @@ struct Part {
   Result<std::vector<uint8_t>> object = std::vector<uint8_t>();
 };
 
-// By the texts alone: neighbours together until they are enough to pay for LLVM's beginning.
+// Depends on the texts alone: consecutive kernels are grouped until they pay for LLVM's start-up.
 std::vector<Part> split(const std::vector<std::string>& kernels) {
   constexpr size_t kPartBytes = 64 << 10;
   std::vector<Part> parts;
@@ -105,10 +106,9 @@ std::vector<Part> split(const std::vector<std::string>& kernels) {
   return parts;
 }
 
-// What LLVM spends, as heddle_emit() takes it: O0 is for a first result, O1 for a short
-// compilation.
-// Kernels of O1 run as often as those of O2: quickly selected instructions take twice their time,
-// so only what gains little is left out.
+// LLVM's effort, as heddle_emit() takes it: O0 is for a first result, O1 for a short compilation.
+// Kernels of O1 run as often as those of O2, and quick instruction selection would double their
+// time, so O1 omits only what gains little.
 int effort_of(const Options& options) { return static_cast<int>(options.level); }
 
 Result<std::vector<uint8_t>> emit_part(EmitFunction emit, const std::vector<std::string>& kernels,
@@ -151,7 +151,7 @@ void emit_all(EmitFunction emit, const std::vector<std::string>& kernels, const 
   for (int t = 1; t < std::min<int>(options.compile_threads, static_cast<int>(order.size())); ++t) {
     try {
       others.emplace_back(work, false);
-    } catch (const std::system_error&) {  // no more threads to be had: the others do it
+    } catch (const std::system_error&) {  // no more threads: the existing ones do it
       break;
     }
   }
@@ -166,7 +166,7 @@ Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& ker
   const std::string target_text = target::to_string(target);
   std::optional<cache::ObjectCache> cache;
   Hash128 key;
-  cache::Lookup lookup;  // until it is stored others wait for it
+  cache::Lookup lookup;  // other processes wait until the object is stored
   if (!options.object_cache_directory.empty() && options.dump_directory.empty()) {
     std::vector<std::string_view> views(kernels.begin(), kernels.end());
     key = cache::object_key(

@@ -1,4 +1,4 @@
-// What a compilation is asked for, and what it tells of itself.
+// The options of a compilation, and its report.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ enum class Amp { off, automatic, bf16, f16, propagate };
 
 enum class Memory { planned, pooled };
 
-// What changes a program, and what may not: a member of the second kind is in no key of the cache
+// Members that change the program, and members that must not: the latter are in no key of the cache
 // of programs.
 struct Options {
 #define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
@@ -51,41 +51,42 @@ struct Options {
   int compile_threads = 1;                                     // objects compiled side by side
   std::string object_cache_directory;                          // empty: off
   std::shared_ptr<const precision::ValueRanges> value_ranges;  // `ranges` is their hash; or null
-  bool keep_once = true;       // prepared weights may lie in the cache, too
+  bool keep_once = true;       // prepared weights may be cached, too
   GpuAssembler gpu_assembler;  // of a GPU's target; empty: NVRTC
   // Called before every step, by its name, and between the objects of code generation; on the
   // compiling thread. False: the compilation ends with an error of the cancelled kind.
   std::function<bool(const char* step)> progress;
-  // The module with other rows, at least twice: kernels that are alike in all of them are told
-  // theirs, so that their code is that of any other rows, too (tuning). Not kept in the cache.
+  // At least two copies of the module with other row counts: kernels of the same structure in all
+  // of them take their rows as run-time dimensions, so that their code serves any row count
+  // (tuning). Not kept in the cache.
   std::vector<std::shared_ptr<const hlo::Module>> twins;
 };
 
-// A whole run in f32, and with what mixed precision chose (mixed_guard.h).
+// Times of a whole run in f32 and in mixed precision (mixed_guard.h).
 struct MixedTimes {
   double f32_ns = 0, mixed_ns = 0;  // predicted
-  bool pays = false;                // what was chosen stays
-  bool measured = false;            // tuning says so, which measured both
-  std::string key;                  // of its record
+  bool pays = false;                // the plan of mixed precision is kept
+  bool measured = false;            // `pays` is from tuning, which measured both
+  std::string key;                  // of tuning's record
 };
 
-// What mixed precision made of a module.
+// The result of mixed precision for a module.
 struct MixedReport {
-  std::string type;  // of what is low
+  std::string type;  // the small type
   std::vector<precision::MixedChoice> choices;
-  int values = 0, products = 0;        // that are low
-  int casts_made = 0, casts_kept = 0;  // conversions that were written; behind simplification
-  int cast_kernels = 0;                // kernels that do nothing else
-  double f32_ns = 0, mixed_ns = 0;     // predicted, of what was decided on
-  std::optional<MixedTimes> run;       // where the plan was held against f32
+  int values = 0, products = 0;        // in the small type
+  int casts_made = 0, casts_kept = 0;  // conversions inserted; left after simplification
+  int cast_kernels = 0;                // kernels that only convert
+  double f32_ns = 0, mixed_ns = 0;     // predicted by the plan
+  std::optional<MixedTimes> run;       // if whole programs were compared
 };
 
-// What was decided on the way, for explain and inspect.
+// The decisions of a compilation, for explain and inspect.
 struct Report {
   struct Refusal {
     std::string producer, consumer, code, reason;
   };
-  struct LibraryUse {  // a product that a vendor library does
+  struct LibraryUse {  // a product that a vendor library computes
     std::string name, library, implementation, operation, why;
   };
   std::vector<Refusal> refusals;
@@ -95,19 +96,19 @@ struct Report {
   std::string fused_module;                              // HLO text after fusion
   struct KernelFacts {
     std::string name;
-    std::string places;       // a line a value
-    std::string strategies;   // a line for each that was asked
+    std::string places;       // one line per value
+    std::string strategies;   // one line per strategy tried
     double predicted_ns = 0;  // of one launch
   };
   std::vector<KernelFacts> kernels;
-  std::vector<UnfusedEdge> edges;  // that stay between commands
+  std::vector<UnfusedEdge> edges;  // that remain between commands
   std::optional<MixedReport> mixed;
   struct PassUse {
     std::string pass;
     int64_t runs = 0, changes = 0, time_ns = 0;
   };
   std::vector<PassUse> passes;              // over the module, in the order of their first runs
-  std::map<std::string, int64_t> rewrites;  // of them, by "pass.rule"
+  std::map<std::string, int64_t> rewrites;  // their number, by "pass.rule"
 };
 
 }  // namespace heddle::compiler

@@ -150,7 +150,7 @@ class Compilation {
     for (const auto& [name, count] : done.rewrites) report_->rewrites[name] += count;
   }
 
-  // As it was fused already, unless that is to be seen.
+  // Takes the module as mix_precision() fused it, unless dumps or bisection need the passes to run.
   Status fuse_module() {
     if (!fused_ || !options_.dump_directory.empty() || options_.bisect_limit >= 0) {
       const pass::RunOptions run = fusing_pass_options(options_, pass_changes_.size());
@@ -193,7 +193,7 @@ class Compilation {
     return {};
   }
 
-  // Kernels know by now where they end.
+  // Kernels have their bounds by now.
   void drop_first_rows() {
     hlo::Computation* entry = module_->entry();
     const std::vector<hlo::Instr*> all = entry->instrs();
@@ -204,7 +204,7 @@ class Compilation {
     }
   }
 
-  // One by one: a kernel a fusion, whatever they have in common.
+  // `one_by_one`: a Pending per fusion, also for equal fusions.
   std::vector<Pending> stitch_each(bool one_by_one) {
     std::vector<Pending> all;
     std::unordered_map<uint64_t, std::vector<std::pair<size_t, std::vector<bool>>>> alike;
@@ -230,7 +230,7 @@ class Compilation {
     return all;
   }
 
-  // Where the module has twins: one kernel for the rows of all.
+  // If the module has twins: kernels that serve the rows of all of them.
   Status share_with_twins_of(std::vector<Pending>* all) {
     Options options = options_;
     options.twins.clear();
@@ -258,7 +258,7 @@ class Compilation {
     return {};
   }
 
-  // Different fusions, by their hash, and what they became.
+  // Distinct fusions by hash: their kernels and streamed outputs.
   using Known = std::unordered_map<uint64_t, std::deque<std::pair<Pending, std::vector<bool>>>>;
 
   // Equal fusions, as those of equal layers, are stitched once.
@@ -276,7 +276,7 @@ class Compilation {
     return alike.back().first;
   }
 
-  // The kernels of a loop's step in one; they are none of their own.
+  // One kernel from those of a loop's step, which have no launches of their own.
   Pending stitch_loop(const hlo::Instr* fusion) {
     std::unordered_map<const hlo::Instr*, Pending> steps;
     auto kernel_of = [&](const hlo::Instr* step) -> const stitch::Stitched& {
@@ -302,7 +302,7 @@ class Compilation {
     return described(std::move(result));
   }
 
-  // The kernels of the fusions inside in one.
+  // One kernel from those of the fusions inside.
   Pending stitch_joined(const hlo::Instr* fusion) {
     const hlo::Computation& computation = *fusion->called()[0];
     const StreamedParts streamed = streamed_parts(computation, streamed_outputs(*fusion, target_));
@@ -341,7 +341,7 @@ class Compilation {
     return described(std::move(result), places);
   }
 
-  // `places`, where empty: the schedule says what there is to say of it.
+  // `places`: the text of the values' places; empty: that of the schedule.
   Pending described(Pending result, const std::string& places = "") {
     check(result);
     result.text = kernel::to_string(result.stitched.kernel);
@@ -369,7 +369,8 @@ class Compilation {
     result.strategies = schedule::to_string(attempts);
     result.waits_for_memory =
         !stage::is_template(placed) && result.stitched.flops <= result.stitched.min_bytes;
-    // Equal fusions are one kernel: the schedule's text names instructions, so it stays outside.
+    // Equal fusions share one kernel: the schedule's text names instructions, so it is kept
+    // outside.
     result.schedule = std::move(result.stitched.kernel.schedule);
     result.stitched.kernel.schedule.clear();
     result.text = kernel::to_string(result.stitched.kernel);
@@ -404,8 +405,8 @@ class Compilation {
     std::string name, code, text;
   };
 
-  // A kernel's name says what it computes; that of its code may be one for several. Kernels that
-  // were the same text are so still.
+  // A kernel's name identifies what it computes; several may share the name of their code. Kernels
+  // of equal text have equal names.
   const Named& name_of(Pending* pending) {
     const std::string form =
         std::string(pending->dims.empty() ? "" : "d") + (pending->shares_extents ? "e" : "") + ":";
@@ -462,7 +463,7 @@ class Compilation {
   std::unordered_map<std::string, std::pair<std::string, std::string>> described_;
   std::unordered_map<std::string, Named> named_;           // by what is shared and the text
   std::vector<std::string> texts_, notes_, pass_changes_;  // the last for bisection
-  Status lost_dump_;  // of a kernel pass: what could not be written
+  Status lost_dump_;  // the error of a dump that a kernel pass could not write
   const RunPass run_ = run_pass_of(options_, target_, &pass_changes_, &lost_dump_);
 };
 

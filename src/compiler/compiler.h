@@ -13,17 +13,16 @@
 
 namespace heddle::compiler {
 
-// The module is consumed. Errors are the user's (what cannot be compiled, by name) or the
-// machine's.
+// The module is consumed. Errors: user (names what cannot be compiled) or machine.
 Result<program::Program> compile(std::unique_ptr<hlo::Module> module, const plan::Names& names,
                                  const target::Target& target, const Options& options,
                                  Report* report = nullptr);
 
-// How the passes run under these options: what is left out (under strict numerics also those that
+// How the passes run under these options: which are disabled (under strict numerics also those that
 // change rounding), where they stop, what is dumped.
 pass::RunOptions pass_options(const Options& options);
 
-// The first steps of the same: every fusion of the result becomes one kernel.
+// The first steps of compile(): every fusion of the result becomes one kernel.
 Result<std::unique_ptr<hlo::Module>> fuse_only(std::unique_ptr<hlo::Module> module,
                                                const target::Target& target, const Options& options,
                                                Report* report = nullptr);

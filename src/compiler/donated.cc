@@ -28,7 +28,7 @@ int operand_of(const Instr& fusion, const Instr* parameter) {
   return found;
 }
 
-// What the module gives an input's memory: an element of its tuple, or all there is; null: neither.
+// The output that gets an input's memory: an element of the root tuple, or the root; null: neither.
 const Instr* output_of(const Instr* root, const hlo::Alias& alias) {
   const bool is_tuple = root->is(Opcode::tuple);
   if (!alias.parameter_index.empty() || alias.output_index.size() != (is_tuple ? 1 : 0))
@@ -58,7 +58,7 @@ std::vector<int> inputs_to_overwrite(const Instr& fusion, const stitch::Stitched
     std::replace(result.begin(), result.end(), input, -1);
     result[static_cast<size_t>(output)] = input;
   }
-  // Those that had to give way.
+  // Outputs that lost their input may get another.
   for (size_t o = 0; o < result.size(); ++o)
     for (int input : stitch::overwritable(stitched, o))
       if (result[o] < 0 && std::find(result.begin(), result.end(), input) == result.end())

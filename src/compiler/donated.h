@@ -1,4 +1,4 @@
-// Private to compiler: which inputs the results of a kernel lie on.
+// Private to compiler: which inputs the results of a kernel overwrite.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace heddle::compiler {
 
-// Stitched::in_place, but where the module gives an output the memory of an input
-// (input_output_alias) and the kernel makes the one and may overwrite the other, it does: an
-// optimizer's step lies on the parameters, not on their gradients.
+// Stitched::in_place, except that an output to which the module gives an input's memory
+// (input_output_alias) overwrites that input if the kernel allows it: an optimizer's step
+// overwrites the parameters, not their gradients.
 std::vector<int> inputs_to_overwrite(const hlo::Instr& fusion, const stitch::Stitched& stitched);
 
 }  // namespace heddle::compiler

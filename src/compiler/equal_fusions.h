@@ -1,4 +1,4 @@
-// Are two fusions the same but for names?
+// Whether two fusions are identical except for names.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ std::vector<Literal> leaves(const Literal& literal) {
   return result;
 }
 
-constexpr double kRoundings = 8;  // in front of what magnifies them
+constexpr double kRoundings = 8;  // before steps that magnify them
 
 // Every float a unit in the last place further from zero.
 std::vector<Literal> nudged(std::vector<Literal> arguments) {
@@ -39,10 +39,10 @@ std::vector<Literal> nudged(std::vector<Literal> arguments) {
   return arguments;
 }
 
-// Where results are sums of many signs, the largest one sets the scale; arguments are of order one,
-// so that what cancels may leave that much rounding behind.
-// `nudged`: the same output for arguments that are a unit in the last place off. What that changes
-// is the rounding of any of the steps magnified by those behind it (exponentials of exponentials).
+// Results may be sums with cancellation, so the largest one sets the scale; arguments are of order
+// one, so cancelled terms may leave rounding of that size.
+// `nudged`: the same output for arguments that are off by a unit in the last place. The difference
+// is a rounding of any step as magnified by later ones (exponentials of exponentials).
 bool close(const Literal& got, const Literal& want, tensor::Type coarsest, int64_t reduction_length,
            const std::function<Literal()>& nudged, std::string* failure) {
   const bool is_float = tensor::is_float(want.type());
@@ -60,8 +60,8 @@ bool close(const Literal& got, const Literal& want, tensor::Type coarsest, int64
   return comparison.equal;
 }
 
-// A value that is widened behind its operators has the rounding of the narrow ones: f32 counts as
-// the finest, for small floats are computed in it.
+// A value that is widened after its operators has the rounding of the narrow type: f32 stands for
+// all narrow types, since small floats are computed in it.
 tensor::Type coarsest_type(const hlo::Module& module) {
   for (const hlo::Instr* instr : module.entry()->instrs())
     if (instr->shape().is_array() && tensor::is_float(instr->shape().type()) &&
@@ -85,7 +85,7 @@ stitch::Stitched joined(const hlo::Computation& computation, hlo::Join join,
     }
     stitch::Stitched& made =
         parts.emplace(part, *make_kernel(placed, "part", target, {}, kVerified)).first->second;
-    made.kernel.schedule.clear();  // it names operators, which keeps equal kernels apart
+    made.kernel.schedule.clear();  // it names operators, so equal kernels would differ
   }
   const Options options;
   std::vector<std::string> changes;
@@ -111,7 +111,8 @@ stitch::Stitched kernel_of(const hlo::Computation& computation, hlo::Join join,
 
 constexpr int64_t kFewElems = 8192;
 
-// Once more, with results on the inputs that they may overwrite: the same bits. `memory` is spoilt.
+// Runs again, with results in the inputs that they may overwrite: the bits must be equal. `memory`
+// is overwritten.
 void check_in_place(const stitch::Stitched& stitched, std::vector<void*> memory,
                     const std::vector<Literal>& wanted, uint64_t seed, FusionCheck* check) {
   const size_t inputs = memory.size() - wanted.size() - stitched.workspace_bytes.size();

@@ -20,13 +20,13 @@ struct FusionCheck {
   kernel::Kernel kernel;
   kernel::InterpReport report;
   std::string text;           // schedule and kernel
-  std::vector<int> in_place;  // as stitched; on small results those were run, too
+  std::vector<int> in_place;  // as stitched; small results are also checked in place
   std::vector<int64_t> workspace_bytes;
   std::string failure;  // empty: equal and clean
 };
 
-// The entry of `module` as one fusion, or as a `join` of those in it (`placed` is empty then; no
-// loop). `reduction_length` as in tensor::derived_tolerance; `streamed` as in stitch(), of one
+// The entry of `module` as one fusion, or as a `join` of the fusions in it (`placed` is empty then;
+// no loop). `reduction_length` as in tensor::derived_tolerance; `streamed` as in stitch(), of one
 // fusion.
 FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
                          int64_t reduction_length, const std::vector<bool>& streamed = {},

@@ -14,7 +14,7 @@ inline std::unique_ptr<hlo::Module> parsed(const std::string& text) {
   return std::move(*module);
 }
 
-// Equal to the reference, and its schedule's text reads back as it was.
+// Expects results equal to the reference, and a schedule whose text round-trips.
 inline FusionCheck proved(const std::string& text, const char* target_name, uint64_t seed,
                           int64_t reduction_length) {
   auto target = target::find_target(target_name);

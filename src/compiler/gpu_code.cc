@@ -47,8 +47,8 @@ Result<std::vector<uint8_t>> GpuCodeGenerator::object(const std::string& cache_d
   program::GpuCode code{emit::cuda::architecture(target_), functions_, {}};
   std::optional<cache::ObjectCache> cache;
   cache::Key key;
-  cache::Lookup lookup;  // until it is stored others wait for it
-  // The text is all that the cubin depends on, but for NVRTC itself.
+  cache::Lookup lookup;  // other processes wait until the cubin is stored
+  // Apart from NVRTC itself the cubin depends on the text and the architecture only.
   if (!assembler_ && !cache_directory.empty()) {
     key = cache::make_key({"cubin", text, code.architecture});
     auto opened = cache::ObjectCache::open(cache_directory);

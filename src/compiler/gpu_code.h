@@ -1,5 +1,5 @@
 // The GPU code generator as the compiler sees it: kernels with threads in, the object of a program
-// out (program/gpu_code.h). Needs no GPU; NVRTC is opened when the object is made and not cached.
+// out (program/gpu_code.h). Needs no GPU; NVRTC is opened only if the object is not cached.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace heddle::compiler {
 
-// CUDA C++ text and an architecture ("sm_90") to what the device loads.
+// Compiles CUDA C++ text for an architecture ("sm_90") to what the device loads.
 using GpuAssembler = std::function<Result<std::vector<uint8_t>>(const std::string& text,
                                                                 const std::string& architecture)>;
 
@@ -25,11 +25,12 @@ class GpuCodeGenerator {
   // `target` must outlive it. `assembler` empty: NVRTC.
   GpuCodeGenerator(const target::Target& target, GpuAssembler assembler);
 
-  // Names of kernels differ. Error (user): what the back end has no form for; nothing was added.
+  // Kernel names must be unique. Error (user): the back end does not support the kernel; it is not
+  // added.
   Status add(const stitch::Stitched& stitched);
   // The text of the kernel that was added last.
   const std::string& last_text() const { return texts_.back().text; }
-  // Of all kernels. `cache_directory` empty: no cache. Error: machine.
+  // The object of all kernels. `cache_directory` empty: no cache. Error: machine.
   Result<std::vector<uint8_t>> object(const std::string& cache_directory) const;
 
  private:

@@ -19,7 +19,7 @@ std::unique_ptr<hlo::Module> alone(const hlo::Computation& fusion) {
   return module;
 }
 
-// Without a kernel, but nothing to compute either.
+// Needs no kernel: computes nothing.
 bool is_plumbing(const hlo::Instr& instr) {
   return instr.is(hlo::Opcode::parameter) || instr.is(hlo::Opcode::constant) ||
          instr.is(hlo::Opcode::tuple) || instr.is(hlo::Opcode::get_tuple_element) ||

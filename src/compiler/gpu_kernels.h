@@ -26,10 +26,10 @@ struct GpuKernels {
   struct Refusal {
     std::string fusion, code, reason;
   };
-  std::vector<Refusal> refused;  // computed by no kernel yet
+  std::vector<Refusal> refused;  // without a kernel
 };
 
-// The module is consumed. Errors: as compile(); the target is none of a GPU.
+// The module is consumed. Errors: as compile(); the target is not a GPU.
 Result<GpuKernels> gpu_kernels(std::unique_ptr<hlo::Module> module, const target::Target& target,
                                const Options& options);
 

@@ -1,4 +1,4 @@
-// Private to compiler: the inner kernels of a table, by the kernels that they stand for.
+// Private to compiler: the inner kernels of a table, by the kernels that they replace.
 #pragma once
 
 #include <map>
@@ -9,15 +9,15 @@
 
 namespace heddle::compiler {
 
-// Kernels that differ in their extents only are one, and take these as run-time dimensions.
+// Kernels that differ only in their extents share one, which takes these as run-time dimensions.
 class InnerKernels {
  public:
-  // `to` gets them; `run`: for the pass open_extents. Both outlive this.
+  // Adds them to `to`; `run`: for the pass open_extents. Both must outlive this.
   InnerKernels(kernel::Kernel* to, const RunPass& run) : to_(*to), run_(run) {}
 
   // The kernel of a fusion.
   void add(const kernel::Kernel& kernel, const hlo::Instr* fusion);
-  // When all are added.
+  // To be called after all kernels are added.
   void finish();
 
   struct Use {

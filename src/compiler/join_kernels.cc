@@ -32,7 +32,7 @@ class KernelJoiner {
     k_.target = target.name;
   }
 
-  // `run`: as a table; none: phases.
+  // `run`: null: as phases; else as a table.
   Stitched join(const stitch::KernelOf& kernel_of, const RunPass* run) {
     if (run) inner_.emplace(&k_, *run);
     for (const Instr* instr : computation_.instrs()) {
@@ -60,7 +60,7 @@ class KernelJoiner {
     size_t first_phase;
     std::vector<BufferId> buffers = {};
   };
-  // A value as those that read it see it: its buffer, and the phase from which on it is there.
+  // A value for its readers: its buffer, and the first phase in which it is available.
   struct Value {
     BufferId buffer;
     size_t phase = 0;
@@ -165,10 +165,10 @@ class KernelJoiner {
     }
   }
 
-  // A phase that reads arrays which an earlier one has read begins with those that it read last:
-  // they are in the caches still.
+  // A phase that reads arrays of an earlier phase begins with those read last: they are still in
+  // the caches.
   void turn_rows() {
-    std::unordered_map<uint32_t, bool> read;  // arrays, and whether from the last row on
+    std::unordered_map<uint32_t, bool> read;  // arrays, and whether in reverse order of rows
     for (kernel::Phase& phase : k_.phases) {
       bool turned = false;
       auto for_each_array = [&](auto&& visit) {
@@ -227,8 +227,8 @@ class KernelJoiner {
     result_.phase_bytes = std::move(bytes);
   }
 
-  // The array that a part puts a box into: no other part has anything to do with it
-  // (fuse/form_composites.cc). It is not moved, the box alone.
+  // The array that a part updates in place: no other part uses it (fuse/form_composites.cc). Only
+  // the updated slice is stored.
   void find_boxes(const Launch& launch) {
     const std::vector<bool>& in_part = launch.stitched->in_part;
     if (std::find(in_part.begin(), in_part.end(), true) == in_part.end()) return;
@@ -253,13 +253,13 @@ class KernelJoiner {
             launch.fusion->operand(static_cast<size_t>(parameter))->shape().bytes();
   }
 
-  // A result may lie on what its own launch may overwrite, if all others that read that have run in
-  // phases before.
+  // A result may overwrite an input of its launch if all other readers of that input run in earlier
+  // phases.
   void find_in_place() {
     const size_t inputs = computation_.parameters().size();
     struct Reading {
       int64_t count = 0;
-      size_t last = 0, before = 0;  // the phases behind the last reader, and behind the others
+      size_t last = 0, before = 0;  // the phases after the last reader, and after the others
     };
     std::vector<Reading> readings(inputs);
     for (const Launch& launch : launches_) {
@@ -284,7 +284,7 @@ class KernelJoiner {
         for (int from : stitch::overwritable(*launch.stitched, r)) {
           const size_t input = launch.buffers[static_cast<size_t>(from)].index();
           if (input >= inputs) continue;
-          // Its own reading is the last one; the others end before it begins.
+          // This launch must be the last reader, and the others end before it begins.
           const Reading& reading = readings[input];
           if (reading.last != end || (reading.count > 1 && reading.before > launch.first_phase))
             continue;

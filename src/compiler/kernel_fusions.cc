@@ -29,7 +29,7 @@ int64_t least_streamed_bytes(const target::Target& target) {
   return 4 * target.second_cache_bytes();
 }
 
-// A flag a leaf of the fusion's results.
+// One flag per leaf of the fusion's results.
 std::vector<bool> flags(const hlo::Instr& fusion,
                         const std::function<bool(const hlo::Instr&)>& of) {
   if (!fusion.shape().is_tuple()) return {of(fusion)};

@@ -17,7 +17,7 @@ using hlo::Computation;
 using hlo::Instr;
 using hlo::Opcode;
 
-// The entry, and what it reaches through loops, branches and calls that are kept.
+// The entry, and the computations that it reaches through loops, branches and calls that are kept.
 std::vector<Computation*> computations_with_commands(const hlo::Module& module) {
   std::vector<Computation*> found{module.entry()};
   std::unordered_set<const Computation*> seen{module.entry()};
@@ -29,7 +29,7 @@ std::vector<Computation*> computations_with_commands(const hlo::Module& module) 
   return found;
 }
 
-// What depends on constants alone.
+// Instructions that depend on constants alone.
 std::unordered_set<const Instr*> constants_of(const Computation& computation) {
   std::unordered_set<const Instr*> constants;
   for (const Instr* instr : computation.instrs()) {
@@ -42,7 +42,7 @@ std::unordered_set<const Instr*> constants_of(const Computation& computation) {
   return constants;
 }
 
-// The computation that a call stands for.
+// The computation that a call replaces.
 Computation* wrap(hlo::Module* module, const LibraryProduct& found) {
   Computation* body = module->add_computation("library");
   hlo::Builder b(body);
@@ -77,7 +77,7 @@ class Replacer {
   void run() {
     for (Computation* computation : computations_with_commands(*module_)) {
       const std::unordered_set<const Instr*> constants = constants_of(*computation);
-      std::vector<Instr*> products;  // their epilogues go with them
+      std::vector<Instr*> products;  // collected first: a replacement removes the epilogue, too
       for (Instr* instr : computation->instrs())
         if (instr->is(Opcode::dot) || instr->is(Opcode::convolution)) products.push_back(instr);
       bool changed = false;
@@ -182,11 +182,11 @@ class Replacer {
 
 }  // namespace
 
-// Replaces what the library shall do. Context::library: its name (all that it can do), or "auto":
-// where a record says so. Every other product has a refusal with a code: those of match_library(),
-// of library::open() and make_call(), `library-once` (it is done once), `library-order` (control
-// edges), `library-unmeasured`, `library-slower`. Error (user): a library asked for by name that is
-// not here.
+// Replaces products by library calls. Context::library: a name (all that the library can compute),
+// or "auto" (those whose record says so). Every other product has a refusal with a code: those of
+// match_library(), of library::open() and make_call(), `library-once` (computed once at load time),
+// `library-order` (control edges), `library-unmeasured`, `library-slower`. Error (user): a library
+// requested by name is not available.
 Result<bool> call_libraries(hlo::Module& module, const Context& context) {
   const std::string& name = context.library;
   if (name == "none") return false;

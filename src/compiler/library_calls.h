@@ -1,6 +1,5 @@
-// Products and convolutions that a vendor library does: which ones it could do. The pass
-// call_libraries makes custom calls (hlo/library_call.h) of those that it shall do, which no fusion
-// takes apart.
+// Products and convolutions that a vendor library can compute. The pass call_libraries turns those
+// that it shall compute into custom calls (hlo/library_call.h), which are not fused.
 #pragma once
 
 #include <string>
@@ -15,21 +14,21 @@
 
 namespace heddle::compiler {
 
-// Records of a key of library::key_of(): who was faster when it was measured (tuning). A library's
-// record is its name; with this behind it, the operation was not cut into tasks.
+// Tuning records under a key of library::key_of(): which one was measured as faster. A library's
+// record is its name; with the suffix kWhole the operation was not split into tasks.
 inline constexpr const char* kOwnRecord = "own";
 inline constexpr const char* kWhole = " whole";
 
-// A product or convolution as a library's operation, with the bias behind it.
+// A product or convolution as a library's operation, with its bias.
 struct LibraryProduct {
   hlo::Instr* product = nullptr;
-  hlo::Instr* root = nullptr;  // whose value the operation gives: the product, or the sum behind it
+  hlo::Instr* root = nullptr;  // the operation's result: the product, or its sum with the bias
   hlo::Instr* bias = nullptr;  // f32[n], or none
   library::Operation operation;
 };
 
-// No, by code: `library-type` (not f32, an algorithm of its own), `library-strides` (arrays that
-// are no matrices for it), `library-window` (a window that it does not have).
+// Refusals: `library-type` (not f32, or a particular algorithm), `library-strides` (arrays that do
+// not form matrices), `library-window` (a window that the library does not support).
 Decision match_library(hlo::Instr* product, LibraryProduct* found);
 
 }  // namespace heddle::compiler

@@ -30,7 +30,7 @@ struct Merged {
   int64_t extent = 1, stride = 0;  // stride 0: one element
 };
 
-// None: they are no regular walk through memory.
+// Nullopt: the dimensions do not merge into one stride.
 std::optional<Merged> merge(const Shape& shape, const Ints& dims) {
   const Ints strides = row_major(shape);
   Merged merged;
@@ -127,7 +127,8 @@ Decision match_convolution(const Instr& conv, Operation* o) {
   return Decision::yes();
 }
 
-// The one reader of a value inside its computation; null: several, or it leaves.
+// The only reader of a value inside its computation; null: there are several, or control edges, or
+// the value is the root.
 Instr* only_reader(const Instr* value) {
   if (value == value->parent()->root() || value->users().size() != 1) return nullptr;
   Instr* reader = value->users()[0];
@@ -146,7 +147,7 @@ int64_t column_dim(const Instr& product) {
   return one ? product.shape().rank() - 1 : -1;
 }
 
-// What `sum` adds to `value` in every column: f32[n], or null.
+// The bias that `sum` adds to `value` in every column: f32[n], or null.
 Instr* added_bias(const Instr& sum, const Instr* value, int64_t column) {
   if (!sum.is(Opcode::add) || sum.operand(0) == sum.operand(1) || column < 0) return nullptr;
   const Instr* other = sum.operand(sum.operand(0) == value ? 1 : 0);

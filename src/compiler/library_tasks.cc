@@ -14,7 +14,7 @@ namespace {
 using hlo::Instr;
 using hlo::Opcode;
 
-// What a library must gain: below that our own kernel, which needs nobody, is kept.
+// The gain that a library needs: with less, our own kernel, which has no dependency, is kept.
 constexpr double kLeastLibraryGain = 1.04;
 
 bool is_product(const Instr* instr) {
@@ -28,8 +28,8 @@ bool depends_on_constants(const Instr* value) {
   return std::all_of(value->operands().begin(), value->operands().end(), depends_on_constants);
 }
 
-// The fusion as a sample whose weights are constants where the model's are; null: it has not one
-// product.
+// The fusion as a sample whose weights are constants where the model's are; null: it does not have
+// exactly one product.
 std::unique_ptr<hlo::Module> sample_of(const Instr& fusion) {
   const hlo::Computation& called = *fusion.called().at(0);
   const auto products = std::count_if(called.instrs().begin(), called.instrs().end(), is_product);
@@ -61,7 +61,8 @@ struct Shape {
   double flops = 0;
   std::map<size_t, Surrounded> surrounded;
 
-  // What is measured for all: the kernel that there is most often, of equals the smallest.
+  // The kernel that is measured for all: the most frequent one, of equally frequent ones the
+  // smallest.
   Surrounded& usual() {
     Surrounded* most = &surrounded.begin()->second;
     for (auto& [size, one] : surrounded)
@@ -70,7 +71,7 @@ struct Shape {
   }
 };
 
-// What a library would do of a sample; none: it cannot, or not once.
+// The library call for a sample; nullopt: none, or several.
 Result<std::optional<hlo::LibraryCall>> call_in(const hlo::Module& sample,
                                                 const target::Target& target,
                                                 const Options& options) {
@@ -97,7 +98,7 @@ Status add_library_tasks(std::unique_ptr<hlo::Module> module, const target::Targ
   const library::Facts& facts = opened.library->facts();
   Options own = options;
   own.library = "none";
-  if (own.fuse == Fuse::stitch) own.fuse = Fuse::greedy;  // each product by itself
+  if (own.fuse == Fuse::stitch) own.fuse = Fuse::greedy;  // products are not chained
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
                           fuse_only(std::move(module), target, own));
   std::map<std::string, Shape> shapes;

@@ -1,5 +1,5 @@
-// What tuning measures of a vendor library: every product and convolution that it can do, with what
-// our kernel does behind it, against our own best.
+// Tuning tasks for a vendor library: every product and convolution that it can compute, with the
+// epilogue of our kernel, against our best kernel.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace heddle::compiler {
 
-// Appends a task for each. Nothing where options.library is "none" or the library is not here. The
-// module is consumed.
+// Appends a task for each. Does nothing if options.library is "none" or the library is not
+// available. The module is consumed.
 Status add_library_tasks(std::unique_ptr<hlo::Module> module, const target::Target& target,
                          const Options& options, std::vector<TuneTask>* tasks);
 

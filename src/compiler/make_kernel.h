@@ -11,13 +11,13 @@
 
 namespace heddle::compiler {
 
-// The steps of products are loops instead of being written out four at a time: a fraction of the
-// code, with the same sums in the same order, for kernels that are compiled to run a few times.
+// Rolls the k loops of products instead of unrolling them (ku): a fraction of the code, with the
+// same sums in the same order, for kernels that are compiled to run a few times.
 void roll_products(stage::PlacedFusion* placed);
 
 // `streamed` as stitch::stitch() takes it. `options`: of the run of kernel passes (verified,
-// dumped, disabled, bisected); `changes`, where given: the passes that changed something are added
-// to it. Errors: machine, a pass that broke the kernel.
+// dumped, disabled, bisected); `changes`, if given: the passes that changed something are added to
+// it. Error (machine): a pass broke the kernel.
 Result<stitch::Stitched> make_kernel(const stage::PlacedFusion& placed, const std::string& name,
                                      const target::Target& target,
                                      const std::vector<bool>& streamed = {},

@@ -19,8 +19,8 @@ Result<FusedModule> fuse_quietly(const hlo::Module& module, const Options& optio
   return fused_module(module.clone(), options, target, run);
 }
 
-// Of the record that tuning keeps: all that both programs follow from but the target. Weights are
-// left out, whose values change no time.
+// The key of tuning's record: the options and the module that both programs are made from, without
+// the target. Weights are left out: their values do not change the time.
 std::string record_key(const hlo::Module& f32, const std::string& type, const Options& options) {
   const std::string text = fmt::format(
       "{} {} {} {}", static_cast<int>(options.level), static_cast<int>(options.fuse),

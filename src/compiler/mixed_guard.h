@@ -1,6 +1,6 @@
-// The last word on mixed precision by cost: the module as f32 and as the plan has it, both fused,
-// by their whole runs. A plan knows values and products alone; what conversions cost in kernels,
-// and what else becomes of them, shows only here.
+// The final decision on mixed precision by cost: compares whole runs of the module in f32 and with
+// the plan applied, both fused. A plan prices only values and products; the cost of conversions in
+// kernels, and their other effects, show only here.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace heddle::compiler {
 
-// Less is not worth what 16 bits cost in accuracy.
+// A smaller gain is not worth the loss of accuracy.
 inline constexpr double kLeastMixedGain = 0.03;
 inline constexpr const char* kF32Record = "f32";  // of tuning: the module was faster in f32
 
 struct MixedVerdict {
   MixedTimes times;
-  FusedModule fused;  // of the two the one to be compiled
+  FusedModule fused;  // the one of the two to compile
 };
 
-// Of an optimised module in f32, and the same with words of `type`. Where tuning measured both
+// `f32`: an optimised module; `mixed`: the same with values of `type`. If tuning has measured both
 // programs, its record decides.
 Result<MixedVerdict> compare_runs(const hlo::Module& f32, const hlo::Module& mixed,
                                   const std::string& type, const Options& options,

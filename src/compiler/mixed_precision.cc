@@ -46,7 +46,8 @@ Result<std::unique_ptr<hlo::Module>> fused_copy(const hlo::Module& module, const
   pass::RunOptions run = fusing_pass_options(options, 0);
   run.dump_directory.clear();
   run.bisect_limit = -1;
-  run.disabled.emplace_back("merge_chains");  // in 16 bits most products are better apart
+  run.disabled.emplace_back(
+      "merge_chains");  // in 16 bits most products are faster in kernels of their own
   const std::string pipeline =
       "count_trips," + fuse::pipeline_for(fuse_mode(options), target.kind) + ",inline_kept_calls";
   HEDDLE_ASSIGN_OR_RETURN([[maybe_unused]] const pass::RunReport done,
@@ -119,7 +120,7 @@ int count_cast_kernels(const hlo::Module& fused) {
 
 namespace {
 
-// What is behind it, made simple.
+// Runs the clean-up passes.
 Status simplify(hlo::Module* module, const Options& options) {
   pass::RunOptions run = pass_options(options);
   run.dump_directory.clear();
@@ -129,7 +130,7 @@ Status simplify(hlo::Module* module, const Options& options) {
   return {};
 }
 
-// Empty: no such number.
+// Nullopt: not a power of two, or out of range.
 std::optional<double> power_of_two(const std::string& text) {
   double value = 0;
   const char* end = text.data() + text.size();
@@ -140,7 +141,7 @@ std::optional<double> power_of_two(const std::string& text) {
   return exponent > -100 && exponent < 100 ? std::optional(value) : std::nullopt;
 }
 
-// Whether gradients that are not finite are noticed.
+// Scales the loss if the options say so. True: gradients that are not finite are detected.
 Result<bool> add_loss_scale(hlo::Module* module, const Options& options, bool is_f16,
                             std::vector<std::string>* notes) {
   const std::string& asked = options.loss_scale;
@@ -197,7 +198,7 @@ Status apply_plan(const precision::MixedPlan& plan, const Options& options, hlo:
   return {};
 }
 
-// Nothing of the plan is left.
+// Resets the report to a plan without small values.
 void drop_plan(MixedReport* mixed) {
   mixed->values = mixed->products = mixed->casts_made = mixed->casts_kept = 0;
   mixed->mixed_ns = mixed->f32_ns;
@@ -222,7 +223,8 @@ std::string mixed_note(const MixedReport& mixed) {
                      in_us(mixed.run ? mixed.run->f32_ns : mixed.f32_ns));
 }
 
-// By cost: what gains too little is dropped, first by the plan's own sum, then by both programs.
+// By cost: a plan that gains too little is dropped, first by its own prediction, then by comparing
+// both programs.
 Result<std::optional<FusedModule>> apply_by_cost(const precision::MixedPlan& plan,
                                                  const Options& options,
                                                  const target::Target& target,

@@ -1,5 +1,5 @@
-// Mixed precision in a compilation (precision/mixed_plan.h): the module is fused once to see what
-// is kept in memory, what is then decided is written into the module as it was.
+// Mixed precision in a compilation (precision/mixed_plan.h): the module is fused once to find the
+// values kept in memory; the decisions are then applied to the unfused module.
 #pragma once
 
 #include <memory>
@@ -14,24 +14,23 @@
 
 namespace heddle::compiler {
 
-// Options::precision is a type that this makes, loss_scale "none", "auto", a power of two that f32
-// holds, or empty. Error: the user's.
+// Checks that Options::precision is a supported type and that loss_scale is "none", "auto", a power
+// of two that f32 holds, or empty. Error: user.
 Status check_precision(const Options& options);
 
-// `module` is simplified and not fused. Does nothing where all is in f32 and no scale is asked for.
-// Notes are added to `notes`; `report` may be null. Error (user): a scale is asked for, and the
-// module is no step of training. What comes back is `module` fused, where that was needed to
-// decide.
+// `module` must be simplified and not fused. Does nothing if all is f32 and no scale is requested.
+// Notes are added to `notes`; `report` may be null. Error (user): a scale is requested, and the
+// module is not a training step. Returns `module` fused, if that was needed to decide.
 Result<std::optional<FusedModule>> mix_precision(std::unique_ptr<hlo::Module>* module,
                                                  const Options& options,
                                                  const target::Target& target,
                                                  std::vector<std::string>* notes, Report* report);
 
-// As fusion will have it, but for packed weights, which a plan says nothing of.
+// A copy fused as for the compilation, but without packed weights, which plans ignore, and chains.
 Result<std::unique_ptr<hlo::Module>> fused_copy(const hlo::Module& module, const Options& options,
                                                 const target::Target& target);
 
-// Fusions of `fused` that do nothing but convert (and move) what a run computes.
+// The number of fusions of `fused` that only convert values computed in a run.
 int count_cast_kernels(const hlo::Module& fused);
 
 }  // namespace heddle::compiler

@@ -35,7 +35,7 @@ struct IsOptional : std::false_type {};
 template <typename T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
-// What one of the words, or the empty one of an optional choice, is as a value.
+// The value of a word; of an optional choice also of the empty word.
 template <typename T>
 constexpr T option_choice(std::string_view word, std::string_view words) {
   const int place = place_of_word(word, words);
@@ -48,7 +48,7 @@ constexpr T option_choice(std::string_view word, std::string_view words) {
   }
 }
 
-// The other way round.
+// The inverse of option_choice().
 template <typename T>
 std::string choice_word(const T& value, std::string_view words) {
   if constexpr (std::is_same_v<T, std::string>) {

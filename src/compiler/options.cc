@@ -1,4 +1,4 @@
-// What options mean to others: to the passes, and in a program.
+// Options for the passes, and as text in a program.
 #include "compiler/options.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace heddle::compiler {
 
 namespace {
 
-// Those of the disabled passes, and of their rewrites, that a table has.
+// The disabled passes and rewrites that belong to a table.
 template <typename Table>
 std::vector<std::string> disabled_in(const Table& table, const Options& options) {
   std::vector<std::string> result;
@@ -24,7 +24,7 @@ const lower::KernelPassTable& kernel_passes() {
   return kTable;
 }
 
-// Of a limit of changes, behind so many. -1: none.
+// What is left of a limit after `changes` changes. -1: no limit.
 int64_t left_of(int64_t limit, size_t changes) {
   return limit < 0 ? limit : std::max<int64_t>(0, limit - static_cast<int64_t>(changes));
 }
@@ -37,7 +37,7 @@ Status check_pass_names(const Options& options) {
     const ModulePass* known = module_passes().find(pass);
     if (!known && !kernel_passes().find(pass))
       return user_error("disabled: no pass is called `{}`; heddle opt --list names them", pass);
-    // Of what is simplified others may well make do without what a pass does.
+    // A required pass that simplifies may be disabled: other passes may do without it.
     if (known && known->required && (!graph_passes().find(pass) || pass == "inline_kept_calls"))
       return user_error("disabled: nothing runs without {}, which {}", pass, known->summary);
   }
@@ -62,7 +62,7 @@ pass::RunOptions fusing_pass_options(const Options& options, size_t changes) {
   if (options.numerics == Numerics::strict)
     for (const ModulePass* pass : module_passes().rows())
       if (pass->rounds) run.disabled.emplace_back(pass->name);
-  run.reproduce = false;  // the module in front is a dump away
+  run.reproduce = false;  // a dump has the module before it
   run.bisect_limit = left_of(options.bisect_limit, changes);
   run.dump_directory = options.dump_directory;
   run.dump_name = "fuse";
@@ -74,7 +74,7 @@ pass::RunOptions kernel_pass_options(const Options& options, const std::string& 
   pass::RunOptions run;
   run.dump_failure = dump_failure;
   run.disabled = disabled_in(kernel_passes(), options);
-  run.reproduce = false;  // the kernel in front is a dump away
+  run.reproduce = false;  // a dump has the kernel before it
   run.bisect_limit = left_of(options.bisect_limit, changes);
   if (!options.dump_directory.empty()) {
     run.dump_directory = options.dump_directory + "/lower";
@@ -95,7 +95,7 @@ fuse::Mode fuse_mode(const Options& options) {
     case Fuse::stitch:
       break;
   }
-  // O1 compiles sooner: without the search.
+  // O1 compiles faster without the search.
   const bool searches = !options.any_chain && options.level != Level::O1;
   return searches ? fuse::Mode::stitch : fuse::Mode::chains;
 }
@@ -123,7 +123,7 @@ std::string value_text(const std::vector<std::string>& values) {
   return text;
 }
 
-// One of options.def under these options, and whether it is the plain one.
+// An option of options.def: its value, and whether that is the default.
 struct Told {
   enum class Part { said, told, keyed, target, where, unkept, none };
   Part part;

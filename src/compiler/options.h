@@ -10,20 +10,20 @@
 
 namespace heddle::compiler {
 
-// User's fault: a disabled pass or rewrite that no table knows, or without which nothing runs.
+// Error (user): `disable` names a pass (or a rewrite of one) that no table has, or a required pass.
 Status check_pass_names(const Options& options);
-// Of the passes that make kernels of a module's operators, after so many that changed something.
+// For the fusing passes, after `changes` passes that changed something.
 pass::RunOptions fusing_pass_options(const Options& options, size_t changes);
-// Of kernel passes over the kernel of `fusion`, after so many passes that changed something.
+// For kernel passes over the kernel of `fusion`, after `changes` passes that changed something.
 // `dump_failure`: see pass::RunOptions.
 pass::RunOptions kernel_pass_options(const Options& options, const std::string& fusion,
                                      size_t changes, Status* dump_failure);
 fuse::Mode fuse_mode(const Options& options);
 plan::Options plan_options(const Options& options);
-// As a program says them (program::Program::options): "level=O2 fuse=stitch …".
+// The text of the options in a program (program::Program::options): "level=O2 fuse=stitch …".
 std::string options_text(const Options& options);
-// All that makes another program, in the key of the cache of programs. Nothing: such a program is
-// not kept there.
+// All options that change the program, for the key of the cache of programs. Nullopt: the program
+// is not cached.
 std::optional<std::string> options_key(const Options& options);
 
 }  // namespace heddle::compiler

@@ -7,7 +7,7 @@ namespace {
 
 using hlo::Instr, hlo::Opcode;
 
-// `fusion`: what the value is in; null: the entry.
+// `fusion`: the fusion that contains the value; null: the entry.
 bool is_inside(const Instr* value, const Instr* fusion, const hlo::Computation& entry) {
   value = hlo::behind_shapes(value);
   if (value->is(Opcode::get_tuple_element) && value->operand(0)->is(Opcode::fusion)) {

@@ -1,12 +1,12 @@
-// Private to compiler: the masks that mask_padding put where an operator must not see padding.
+// Private to compiler: the masks that mask_padding inserts where an operator must not read padding.
 #pragma once
 
 #include "hlo/module.h"
 
 namespace heddle::compiler {
 
-// Whether a select inside of the fusion is by where the padding begins: a place compared with the
-// extent, here or in another kernel of the entry. What it masks may be anything there.
+// Whether a select inside the fusion masks padding: it compares a position with the actual extent,
+// here or in another kernel of the entry. The value it masks may be anything in the padding.
 bool is_padding_mask(const hlo::Instr* select, const hlo::Instr* fusion,
                      const hlo::Computation& entry);
 

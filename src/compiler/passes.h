@@ -13,7 +13,7 @@ namespace heddle::compiler {
 struct Options;
 struct Report;
 
-// What a pass may know besides the module. The caller owns what the pointers show.
+// The inputs of a pass besides the module. The caller owns the objects behind the pointers.
 struct Context : fuse::Context {
   std::string library = "none";  // as Options::library
   Report* report = nullptr;      // may be null
@@ -34,15 +34,15 @@ struct Stage {
 std::vector<Stage> module_pass_stages();
 const ModulePassTable& module_passes();
 
-// Those in front of fusion, as pass/run.h takes them.
+// The passes before fusion, as pass/run.h takes them.
 const pass::PassTable& graph_passes();
 
 // Runs a pipeline as pass/run.h says.
 Result<pass::RunReport> run(fuse::Covers& covers, std::string_view pipeline, const Context& context,
                             const pass::RunOptions& options = {});
 
-// The text of the module, optimised and behind the first run of a pass that fuses, with the kernels
-// that are known by then. Error: user, the pass does not run under these options.
+// The text of the optimised module after the first run of `pass`, which must be a fusing pass, with
+// the kernels known by then. Error (user): the pass does not run under these options.
 Result<std::string> text_behind(std::unique_ptr<hlo::Module> module, const target::Target& target,
                                 const Options& options, const std::string& pass);
 

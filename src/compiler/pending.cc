@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::string_view kShiftReads = "shift_reads";
 
-// Kernels that differ in where they read, or in extents, to be one with dims.
+// The fewest kernels, different only in read offsets or in extents, that are merged into one with
+// dims.
 size_t fewest_alike(Level level) { return level == Level::O0 ? 2 : 3; }
 
 }  // namespace
@@ -36,7 +37,7 @@ plan::KernelUse use_of(const Pending& pending, const std::string& name, const st
   const stitch::Stitched& stitched = pending.stitched;
   plan::KernelUse use;
   use.kernel.name = name;
-  use.kernel.scratch_bytes = gpu ? 0 : stitched.kernel.scratch_bytes;  // a block has its own
+  use.kernel.scratch_bytes = gpu ? 0 : stitched.kernel.scratch_bytes;  // GPU blocks have their own
   use.kernel.flops = stitched.flops;
   use.kernel.min_bytes = stitched.min_bytes;
   use.kernel.gathered = kernel::gathered_inputs(stitched.kernel);
@@ -118,7 +119,7 @@ void share_alike(std::vector<Pending>* all, const RunPass& run, Level level) {
 void share_extents_of(std::vector<Pending>* all, const RunPass& run, Level level) {
   struct Form {
     kernel::Kernel kernel;
-    std::vector<const Pending*> of;  // the kernels alike
+    std::vector<const Pending*> of;  // the kernels of this form
     std::vector<std::vector<int64_t>> values;
   };
   std::map<std::string, Form> forms;  // by the opened text

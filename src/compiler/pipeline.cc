@@ -12,9 +12,9 @@ std::string graph_pipeline(const Options& options, const target::Target& target)
   return opt::pipeline_for(level, target.kind, precision::integer_pipeline(target));
 }
 
-// A library's products first: nothing packs or fuses what is a call. Panels are what a core's
-// vectors want. Trips before fusion, which makes kernels of loops.
-// Kept calls are copied when they are fused, once for all; extents are parameters of fusions.
+// Library calls first: they are neither packed nor fused. Panels are for a core's vectors. Trips
+// are counted before fusion, which makes kernels of loops.
+// Kept calls are fused once for all calls, then copied; extents become parameters of fusions.
 std::string fusing_pipeline(const Options& options, const target::Target& target) {
   const bool cpu = target.kind == target::DeviceKind::cpu;
   const fuse::Mode mode = fuse_mode(options);

@@ -93,7 +93,7 @@ Status for_each_chain(std::unique_ptr<hlo::Module> module, const target::Target&
   return {};
 }
 
-// Rows of products that may be one kernel; what is done without measuring is tried first.
+// Chains of products that may be one kernel; the default is tried first.
 Status add_chains(std::unique_ptr<hlo::Module> module, const target::Target& target,
                   const Options& options, std::vector<TuneTask>* tasks) {
   Options any = options;
@@ -206,8 +206,8 @@ std::optional<TuneTask> winograd_task(const Product& product, const target::Targ
   return task;
 }
 
-// The whole module in f32 and as mixed precision has it, where that is in question; with all the
-// records of its kernels, so it comes last.
+// The whole module in f32 and in mixed precision, if cost decides; it uses the records of all its
+// kernels, so it comes last.
 Status add_mixed_task(std::unique_ptr<hlo::Module> module, const target::Target& target,
                       const Options& options, std::vector<TuneTask>* tasks) {
   if (options.amp != Amp::automatic) return {};
@@ -232,14 +232,14 @@ Status add_mixed_task(std::unique_ptr<hlo::Module> module, const target::Target&
 Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> module,
                                               const target::Target& target, const Options& options,
                                               size_t candidates) {
-  // Records that are there already decide what panels are, not what is worth trying.
+  // Existing records would decide the panels; they must not decide what is tried.
   target::Target untuned = target;
   untuned.records = nullptr;
-  // Each product by itself: in a chain it has the same tile.
+  // Products are not chained: in a chain they have the same tiles.
   Options apart = options;
   apart.library = "none";
   if (apart.fuse == Fuse::stitch) apart.fuse = Fuse::greedy;
-  // And each convolution by its direct form.
+  // Convolutions are in their direct form.
   const bool relaxed = options.numerics == Numerics::relaxed;
   if (relaxed) apart.numerics = Numerics::standard;
   std::vector<TuneTask> tasks, chains;  // a chain is measured with the records of its products

@@ -7,7 +7,7 @@
 namespace heddle::compiler {
 namespace {
 
-// With fewer a tile more or less is no small part; and it is memory that they wait for.
+// With fewer tiles one tile is a large part of the time; and such products are memory-bound.
 constexpr int64_t kFewestTiles = 4;
 
 // Rows as whole tiles in whole blocks.
@@ -39,7 +39,7 @@ SampleProgram sample_program(const TuneTask& task, const std::string& record,
   if (task.rows > 0 && gemm) {
     const int64_t block = std::min(gemm->m_block, task.rows);
     const Blocks own{(task.rows + block - 1) / block, (block + gemm->mr - 1) / gemm->mr};
-    // Two others, whose numbers have nothing in common.
+    // Two other shapes, with numbers coprime to each other.
     Blocks others[] = {{5, 13}, {7, 29}};
     if (own.blocks == 1) others[0].blocks = others[1].blocks = 1;
     auto sample = [&](const Blocks& blocks) {

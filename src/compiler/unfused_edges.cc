@@ -14,7 +14,7 @@ namespace {
 using hlo::Instr;
 using hlo::Opcode;
 
-// No command of its own: an element, a tuple, another view of the same bytes.
+// Has no command: an element, a tuple, another view of the same bytes.
 bool is_passed_by(const Instr* instr) {
   return instr->is(Opcode::get_tuple_element) || instr->is(Opcode::tuple) ||
          instr->is(Opcode::bitcast) || instr->is(Opcode::reshape);
@@ -36,7 +36,8 @@ class Edges {
   std::vector<UnfusedEdge> take() { return std::move(edges_); }
 
  private:
-  // To what makes the value. `element`: which one of it is read.
+  // Follows a value to the instruction that computes it. `element`: the element of that which is
+  // read.
   void follow(const Instr* value, const Instr* element, const Instr* consumer,
               std::unordered_set<const Instr*>* seen) {
     if (!seen->insert(value).second) return;
@@ -71,7 +72,7 @@ class Edges {
   }
 
   void explain(const Instr* producer, const Instr* consumer, UnfusedEdge* edge) const {
-    if (consumer->is(Opcode::dynamic_update_slice))  // it could be put in place (fuse/boxes.h)
+    if (consumer->is(Opcode::dynamic_update_slice))  // it could be updated in place (fuse/boxes.h)
       if (const auto all = by_producer_.find(edge->value); all != by_producer_.end())
         for (const fuse::Refusal* refusal : all->second)
           if (refusal->consumer == consumer->name()) {
@@ -92,7 +93,7 @@ class Edges {
     if (const auto all = by_producer_.find(edge->value); all != by_producer_.end())
       for (const fuse::Refusal* refusal : all->second)
         if (inside.count(refusal->consumer)) found = refusal;
-    // Something that was in its kernel at that time may have been refused instead.
+    // The refusal may name another instruction that was in the producer's kernel at that time.
     if (!found)
       for (const Instr* member : producer->called()[0]->instrs())
         if (const auto all = by_producer_.find(member->name()); all != by_producer_.end())

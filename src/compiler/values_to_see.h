@@ -1,5 +1,5 @@
-// What runs are to show of a model's values (api/value_runs.h): those that mixed precision decides
-// on, as it will name them, or the gradients of a step of training.
+// The values of a model that runs shall record (api/value_runs.h): those that mixed precision
+// decides on, under its names for them, or the gradients of a training step.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace heddle::compiler {
 struct ValueToSee {
   hlo::Instr* value = nullptr;  // f32, of the entry
   std::string name;             // precision::same_value
-  int64_t parameter = -1;       // of a gradient: the first that its update keeps
+  int64_t parameter = -1;       // of a gradient: the first that its update goes into
   bool is_constant = false;     // the same in every run
 };
 
@@ -24,10 +24,10 @@ struct ValuesToSee {
   std::vector<ValueToSee> values;       // each once, in order
 };
 
-// The module is consumed. All but numbers and what is no f32.
+// The module is consumed. Omits scalars and values that are not f32.
 Result<ValuesToSee> values_to_see(std::unique_ptr<hlo::Module> module, const Options& options,
                                   const target::Target& target);
-// Error (user): the module is no step of training.
+// Error (user): the module is not a training step.
 Result<ValuesToSee> gradients_to_see(std::unique_ptr<hlo::Module> module, const Options& options,
                                      const target::Target& target);
 

@@ -20,7 +20,7 @@ namespace {
 
 using tensor::Literal;
 
-// Less than this of a file is read sooner than it is looked up.
+// Less than this of a file is read faster than looked up.
 constexpr int64_t kLeastKept = int64_t{4} << 20;
 
 std::string_view bytes_of(const Literal& weight) {
@@ -49,7 +49,7 @@ std::string identity_of(const std::string& path, unsigned device_major, unsigned
                      status.st_ctim.tv_nsec, path);
 }
 
-// Of files that are read only.
+// Read-only mappings of files.
 std::vector<Mapping> find_mappings(int settled_seconds) {
   std::vector<Mapping> mappings;
   std::ifstream maps("/proc/self/maps");
@@ -69,7 +69,7 @@ std::vector<Mapping> find_mappings(int settled_seconds) {
   return mappings;
 }
 
-// What lies in one mapping: numbers of weights, and the key of their hashes.
+// The weights in one mapping, by number, and the key of their hashes.
 struct Part {
   std::vector<size_t> weights;
   cache::Key key;

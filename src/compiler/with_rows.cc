@@ -41,7 +41,7 @@ class Dimensions {
       if (link.kind == hlo::DimKind::same && link.to >= static_cast<int64_t>(batch))
         found.push_back(at(dot->operand(0), link.from));
     if (found.empty() || !set_last(found, rows)) return false;
-    // What was split or merged follows from one side.
+    // Split or merged dimensions follow from the side that is set.
     for (bool changed = true; changed;) {
       changed = false;
       for (const auto& [from, to] : regrouped_) {
@@ -76,7 +76,7 @@ class Dimensions {
     }
   }
 
-  // Its first dimension of more than one element has rows.
+  // Whether its first dimension of more than one element is one of rows.
   bool leads(const Instr* instr) const {
     const tensor::Shape& shape = instr->shape();
     for (int64_t d = 0; d < shape.rank(); ++d) {
@@ -160,7 +160,7 @@ class Dimensions {
     }
   }
 
-  // Every element of the operand is one of the result, if only once or more.
+  // Whether every element of the operand is in the result, at least once.
   static bool keeps_all(const hlo::IndexMap& map) {
     return !map.is_opaque &&
            std::all_of(map.links.begin(), map.links.end(), [](const hlo::DimLink& link) {

@@ -10,9 +10,9 @@ namespace heddle::compiler {
 
 // The entry of `sample`, in which one dot has rows that nothing else counts: its left side's free
 // dimensions, followed through maps, broadcasts, transposes and reshapes to the arrays that have
-// them too. All get `rows` in place of theirs (where rows are several dimensions the last one has
-// them all, the others are 1). None where something else depends on them (a constant, a reduction,
-// the other side of the dot), or where a result has something in front of its rows.
+// them too. All become `rows` (if the rows are several dimensions the last one has them all, the
+// others are 1). Null where something else depends on them (a constant, a reduction, the other side
+// of the dot), or where rows do not lead the dimensions of a result.
 std::unique_ptr<hlo::Module> with_rows(const hlo::Module& sample, int64_t rows);
 
 }  // namespace heddle::compiler

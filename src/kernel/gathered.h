@@ -1,4 +1,4 @@
-// Which inputs of a kernel are tables, of which it reads only the rows that other inputs name.
+// The inputs of a kernel that are tables, of which it reads only the rows that other inputs name.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace heddle::kernel {
 
-// Numbers of the global buffers that are only read, all of whose loads have an index that was
-// itself loaded; ascending.
+// Numbers of the read-only global buffers all of whose loads have an index computed from loaded
+// data; ascending.
 std::vector<int64_t> gathered_inputs(const Kernel& kernel);
 
 }  // namespace heddle::kernel

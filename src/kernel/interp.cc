@@ -18,7 +18,7 @@ constexpr size_t kMaxFaults = 20;
 constexpr int64_t kMaxTasks = int64_t{1} << 30;
 constexpr int64_t kMaxElems = int64_t{1} << 31;
 
-// What keeps the kernel from being run at all.
+// The reason why the kernel cannot be run; empty: none.
 std::string refuse(const Kernel& kernel, const std::vector<void*>& memory,
                    const std::vector<int64_t>& dims) {
   if (Status status = verify(kernel); !status) {
@@ -69,7 +69,7 @@ std::vector<int64_t> task_order(int64_t tasks, std::mt19937_64* random) {
   return order;
 }
 
-// In ascending order: the first, the last, and of the others what `random` chooses.
+// In ascending order: the first, the last, and others chosen by `random`.
 std::vector<int64_t> sample_of(int64_t tasks, int64_t most, std::mt19937_64* random) {
   std::set<int64_t> chosen = {0, tasks - 1};
   while (std::ssize(chosen) < most)

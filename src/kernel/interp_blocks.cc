@@ -1,6 +1,6 @@
-// Blocks of threads (blocks.h): every subgroup runs alone until it meets a barrier of the block.
-// Barriers stand where the control flow is the block's own, so a statement that holds one is walked
-// by all subgroups together, and everything else by one after the other.
+// Blocks of threads (blocks.h): every subgroup runs on its own until a barrier of the block. Such
+// barriers are in control flow that is uniform over the block, so all subgroups run a statement
+// with a barrier together, and everything else one after the other.
 #include <algorithm>
 
 #include "kernel/blocks.h"
@@ -43,7 +43,7 @@ void InterpExec::run_together(const std::vector<Node>& nodes) {
     size_t end = begin;
     while (end < nodes.size() && !nodes[end].meets) ++end;
     for (size_t s = 0; s < subgroups; ++s) {
-      // Odd tasks run them the other way round: who comes first must not matter.
+      // Odd tasks run them in reverse: the order of subgroups must not matter.
       enter(task_ % 2 == 0 ? s : subgroups - 1 - s);
       for (size_t i = begin; i < end && !stopped_; ++i) run_node(nodes[i]);
     }
@@ -51,7 +51,7 @@ void InterpExec::run_together(const std::vector<Node>& nodes) {
   }
 }
 
-// A barrier, or a loop or branch around one. All subgroups must go the same way.
+// A barrier, or a loop or branch around one. All subgroups must take the same path.
 void InterpExec::run_meeting(const Node& node) {
   if (!step()) return;
   stmt_ = node.stmt;
@@ -84,7 +84,7 @@ void InterpExec::run_meeting(const Node& node) {
   loops_.pop_back();
 }
 
-// The subgroup's own lanes of a loop over threads; `active` has one a lane.
+// Activates the subgroup's own lanes of a loop over threads; `active` has one entry per lane.
 int InterpExec::activate(std::vector<uint8_t>& active, int64_t first, int64_t trips) const {
   const auto lanes = static_cast<int64_t>(active.size());
   int64_t begin = 0, end = lanes;

@@ -10,7 +10,7 @@ void InterpClocks::begin_block(int subgroups) {
   running_ = true;
 }
 
-// Other blocks are other tasks: races with them are found by their tags.
+// Other blocks are other tasks: races with them are found by task tags.
 bool InterpClocks::before(const Seen::Event& event, int lane) const {
   if (event.block != block_ || event.epoch < epoch_) return true;
   if (event.subgroup != subgroup_) return false;
@@ -27,7 +27,7 @@ bool InterpClocks::load(Seen& seen, int lane) const {
   const bool raced = !before(seen.store, lane);
   const Seen::Event earlier = seen.load;
   seen.load = now(lane);
-  // Several readers of one time: a store must come behind all of them.
+  // Several readers between two barriers: a store must come after all of them.
   if (earlier.block != block_ || earlier.epoch != epoch_) return raced;
   if (earlier.subgroup != subgroup_) {
     seen.load.subgroup = -1;

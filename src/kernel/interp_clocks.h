@@ -1,7 +1,7 @@
-// When the threads of a block touch an element, told by clocks. Threads meet only at barriers, of
-// the block or of a subgroup, so the clock of a thread is two numbers: how many barriers its block
-// and its subgroup have passed. Two accesses of one element by two threads, one of them a store,
-// are a race where no barrier lies between them that both have passed.
+// Detects races between threads of a block by clocks. Threads synchronise only at barriers, of the
+// block or of a subgroup, so the clock of a thread is two numbers: how many barriers its block and
+// its subgroup have passed. Two accesses of one element by two threads, one of them a store, are a
+// race if no barrier that both have passed is between them.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ inline constexpr int kSubgroupLanes = 32;
 
 class InterpClocks {
  public:
-  static constexpr int kAllLanes = -1;  // a load that the subgroup does as one
+  static constexpr int kAllLanes = -1;  // a uniform load of the subgroup
 
-  // What was done last with an element, or with a byte of scratch.
+  // The last accesses to an element, or to a byte of scratch.
   struct Seen {
     struct Event {
       uint32_t block = 0, epoch = 0, subgroup_epoch = 0;
@@ -34,7 +34,7 @@ class InterpClocks {
   void block_barrier() { ++epoch_; }
   void subgroup_barrier() { ++subgroup_epochs_[static_cast<size_t>(subgroup_)]; }
 
-  // True: a race with an earlier access. The running subgroup does it.
+  // An access of the running subgroup. True: a race with an earlier access.
   bool load(Seen& seen, int lane) const;
   bool store(Seen& seen, int lane) const;
 

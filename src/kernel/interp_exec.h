@@ -26,7 +26,7 @@ class InterpExec {
   InterpReport take_report() { return std::move(report_); }
 
  private:
-  // What one access can do wrong, a bit of AccessPlan::reported each.
+  // The possible faults of an access, each a bit of AccessPlan::reported.
   enum class Fault : uint8_t {
     bounds,
     unwritten,
@@ -98,7 +98,7 @@ class InterpExec {
 
   std::unordered_set<const Stmt*> divided_;  // floor divisions reported
 
-  // Where we are.
+  // The current position.
   size_t phase_ = 0, group_ = 0;
   int64_t task_ = 0;
   int threads_ = 0;  // of the running block; 0: a task without threads

@@ -1,4 +1,4 @@
-// The interpreter's matrix instructions, and what moves their fragments.
+// The interpreter's matrix instructions, and moves of their fragments.
 #include "kernel/interp_exec.h"
 
 namespace heddle::kernel {
@@ -57,8 +57,8 @@ void InterpExec::move_fragment(const Node& node) {
   const int bits = tensor::type_bits(registers.type);
   const int64_t parts = std::max(1, tensor::type_bits(view.type) / bits);
   const int64_t rows = node.stmt->count, a_row = all / rows / parts;
-  const int64_t start = locate(plan, 0, storing ? "store" : "read",
-                               (rows - 1) * node.stmt->stride + a_row);
+  const int64_t start =
+      locate(plan, 0, storing ? "store" : "read", (rows - 1) * node.stmt->stride + a_row);
   if (start < 0) return;
   for (int64_t i = 0; i < rows * a_row; ++i) {
     const int64_t at = start + i / a_row * node.stmt->stride + i % a_row;

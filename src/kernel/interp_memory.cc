@@ -56,7 +56,7 @@ void write_bits(char* p, int size, uint64_t bits) {
   }
 }
 
-// Of the widest group.
+// Subgroups of the widest group.
 size_t most_subgroups(const Kernel& kernel) {
   int threads = 1;
   for (const Phase& phase : kernel.phases)
@@ -115,8 +115,8 @@ void InterpMemory::lay_out(const Buffer& buffer, View& view, const std::vector<i
   }
 }
 
-// Buffers at one address share what is known of their elements; any other overlap of memory that
-// is stored would go unseen, and is refused.
+// Buffers at one address share the shadow state of their elements; any other overlap with a buffer
+// that is stored could not be checked, and is refused.
 void InterpMemory::place_global(size_t index, const std::vector<void*>& memory,
                                 std::vector<std::string>& problems) {
   View& view = views_[index];
@@ -214,7 +214,7 @@ void InterpMemory::count_traffic(BufferId id, std::vector<int64_t>& elements) {
   traffic.least_sectors += traffic.last.least;
 }
 
-// Every lane goes on where its last request ended, in an access that it may be a part of.
+// Whether every lane continues where its last request ended, within one access.
 bool InterpMemory::widens(const Traffic& traffic, const std::vector<int64_t>& bytes,
                           int64_t size) const {
   const int64_t together = traffic.last_bytes + size;

@@ -1,4 +1,4 @@
-// A kernel made ready for the interpreter: every statement's expressions as a straight line of
+// A kernel compiled for the interpreter: every statement's expressions as straight-line
 // instructions over slots of 64-bit cells.
 #pragma once
 
@@ -16,8 +16,8 @@ struct Slot {
   int step = 0;
 };
 
-// Where a load, store, prefetch or copy goes. `reported` has a bit for each kind of fault that was
-// reported already: one is enough.
+// The address of a load, store, prefetch or copy. `reported` has a bit for each kind of fault that
+// was reported already: each is reported once.
 struct AccessPlan {
   BufferId buffer;
   std::vector<Slot> indices;
@@ -50,7 +50,7 @@ struct Node {
   uint32_t begin = 0, end = 0;  // instructions that compute what follows
   Slot extent, value, mask, var;
   uint32_t access = 0, source = 0, mma = 0;
-  bool meets = false;  // a barrier of the block stands in it (blocks.h)
+  bool meets = false;  // it contains a barrier of the block (blocks.h)
   std::vector<Node> body, otherwise;
 };
 

@@ -5,8 +5,8 @@
 
 namespace heddle::kernel {
 
-// An access of 8 bytes a lane is served in two halves of the lanes, so that unit stride is free of
-// conflicts: the words are counted for all lanes at once, and a pass of a half is half of that.
+// An access of 8 bytes per lane is served in two halves of the lanes, so that unit stride is free
+// of conflicts: the words are counted for all lanes at once, and a pass of a half is half of that.
 int64_t count_bank_passes(std::vector<int64_t>& first_bytes, int size) {
   std::vector<int64_t> words;
   for (int64_t byte : first_bytes)

@@ -8,7 +8,7 @@
 //                          int64_t begin, int64_t end, void* scratch)
 // that runs tasks [begin, end) of the phase: the groups' grids one after the other, each row-major
 // over its extents. `buffers` holds the global buffers in order of declaration; `dims` the run-time
-// extents; `scratch` points to scratch_bytes bytes of the worker's own, 64-byte aligned.
+// extents; `scratch` points to scratch_bytes bytes, private to the worker, 64-byte aligned.
 //
 // Semantics
 // - Values have an element type: pred, s8..s64, u8..u64, f32, f64 in arithmetic. f16, bf16 and the
@@ -21,13 +21,13 @@
 //   not promised. Functions (exp, tanh, …) have the ulp bounds of docs/numerics.md; the _fast forms
 //   have the wider ones written there.
 // - A `vector` loop is run in lanes: iterations [k·W, (k+1)·W) for lane count W run in lockstep,
-//   statement by statement; in a last part iteration the lanes beyond the extent are inactive (they
-//   neither load nor store nor change registers). vector and thread loops do not nest in each
+//   statement by statement; in a last, partial iteration the lanes beyond the extent are inactive
+//   (they neither load nor store nor change registers). vector and thread loops do not nest in each
 //   other's kind.
-// - A `reg` buffer of lanes 0 is uniform: one copy a task. With lanes W it has one copy a lane:
-//   inside a vector loop (of W lanes) reading and storing mean the lane's own copy; outside it is
+// - A `reg` buffer of lanes 0 is uniform: one copy per task. With lanes W it has one copy per lane:
+//   inside a vector loop (of W lanes) loads and stores access the lane's own copy; outside it is
 //   read by lane() only. Its indices must be constants once the unrolled loops are unrolled.
-//   Registers live as long as the task's point of the enclosing `alloc` scope: here, the task.
+//   Registers live as long as the task.
 // - In a vector loop a value is uniform or varying; a uniform store in a vector loop is an error.
 //   lane(x, i) is the value of lane i for all; shuffle_xor(x, m) in lane l is x of lane l ^ m. Both
 //   evaluate x in all lanes, so they are allowed only where all lanes are active (extent a multiple
@@ -35,17 +35,16 @@
 // - Scratch is uninitialised at the start of a task. Lanes of one vector loop that read scratch or
 //   memory another lane wrote need that store to be an earlier statement.
 // - `let` names a value; each name is assigned once, at its `let`, and is visible to the end of
-//   its block. Loads happen where the statement that holds them stands, in operand order, once per
-//   node.
+//   its block. Loads happen at the statement that contains them, in operand order, once per node.
 //
 // - A statement evaluates all its operands in all active lanes, whatever its own mask says: a load
-//   that must not happen is guarded itself (load_if) or stands in a branch.
+//   that must not happen must itself be guarded (load_if) or be in a branch.
 // - Two lanes may not store one element in one statement.
 // - async_copy copies `count` elements along the last index and is a pending write: until an
 //   async_wait has completed it, the destination may be neither read nor written and the source not
 //   written. async_wait n closes the group of copies begun since the wait before it, and waits
 //   until at most n closed groups are pending. All are waited for before the task ends.
-// - Fragments are registers; mma.h says how matrix instructions use them, and what moves them.
+// - Fragments are registers; mma.h describes their use and their moves.
 //
 // Invariants (verify.h): 1. operand types fit their op, values their buffers and variables.
 // 2. variables are in scope. 3. index counts match buffer ranks. 4. reg and fragment indices are
@@ -55,9 +54,9 @@
 // group's grid, its extents of constants and dims. 9. unrolled extents are constants, at most 4096
 // copies in all. 10. names are identifiers and unique, and a variable is bound once. 11. globals
 // come first and only they have run-time extents. 12. statements are complete, levels and counts in
-// range. 13. async copies go from global to scratch, of one type. 14. mma as mma.def says. 16. a
-// kernel with inner ones has global buffers and tables alone, and only its phases go in order; rows
-// fit the inner kernel, which has no inner one itself.
+// range. 13. async copies go from global to scratch, of one type. 14. mma as in mma.def. 16. a
+// kernel with inner kernels has only global buffers and tables, and only its phases may be in
+// order; rows fit the inner kernel, which has no inner kernel itself.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +77,7 @@ using ExprId = Id<struct ExprTag>;
 using VarId = Id<struct VarTag>;
 using BufferId = Id<struct BufferTag>;
 
-// op, text, operands (-1: see Expr). ops.def drives text, parser, verifier, interpreter, emitters.
+// One per row of ops.def, which also drives text, parser, verifier, interpreter and emitters.
 enum class Op : uint8_t {
 #define HEDDLE_KERNEL_OP(name, ...) name,
 #include "kernel/ops.def"
@@ -93,7 +92,7 @@ struct Expr {
                                  // of mma_table()
   VarId var;                     // var
   BufferId buffer;               // load
-  bool guarded = false;          // load: reads only where mask is true, else gives `other`
+  bool guarded = false;          // load: reads only where mask is true, else yields `other`
   bool operator==(const Expr&) const = default;
 };
 
@@ -108,7 +107,7 @@ struct Buffer {
   Space space = Space::global;
   Access access = Access::in;  // global
   int lanes = 0;               // reg: copies, 0 uniform
-  int64_t offset_bytes = 0;    // scratch: where it lies; live ranges may share bytes
+  int64_t offset_bytes = 0;    // scratch: its offset; buffers may share bytes
   int64_t aligned_bytes = 0;   // global: alignment that the caller promises; 0: the element's
 };
 
@@ -140,7 +139,7 @@ struct Stmt {
   VarId var;       // loop, let
   ExprId extent;   // loop: trips; variable runs 0..extent-1
   int lanes = 0;   // vector, thread: W
-  int unroll = 1;  // serial: bodies an emitted iteration (a hint; same meaning)
+  int unroll = 1;  // serial: bodies per emitted iteration (a hint; same results)
   std::vector<Stmt> body, otherwise;
   BufferId buffer, source;
   std::vector<ExprId> indices, source_indices;
@@ -159,19 +158,19 @@ struct GridDim {
   ExprId extent;  // constants and dims only
 };
 
-// A row of a table: what an inner kernel is run on.
+// A row of a table: the arguments of an inner kernel.
 struct Instance {
-  std::vector<BufferId> buffers;  // of the kernel, for the inner one's globals in ABI order
-  std::vector<int64_t> dims;      // the inner one's run-time dimensions
+  std::vector<BufferId> buffers;  // of this kernel, for the inner kernel's globals in ABI order
+  std::vector<int64_t> dims;      // the inner kernel's run-time dimensions
   bool operator==(const Instance&) const = default;
 };
 
 struct Group {
   std::vector<GridDim> grid;  // parallel (CPU) or block (GPU) loops, outermost first
-  int block_threads = 1;      // GPU: threads a block
+  int block_threads = 1;      // GPU: threads per block
   std::vector<Stmt> body;
-  // Instead of a grid and a body, a table: a phase of an inner kernel (Kernel::inner), once for
-  // each row; the rows' tasks one after the other (stages.md §2, instances table).
+  // Instead of a grid and a body, a table: a phase of an inner kernel (Kernel::inner) is run once
+  // for each row; the tasks of all rows are numbered in order (stages.md §2, instances table).
   int inner = -1, inner_phase = 0;
   std::vector<Instance> table;
   bool is_table() const { return inner >= 0; }
@@ -179,7 +178,7 @@ struct Group {
 
 struct Phase {
   std::vector<Group> groups;
-  // One task: the groups' tasks one after the other, each sees what those before it stored.
+  // The phase is one task: the groups' tasks run in order, each sees the stores of those before.
   bool in_order = false;
 };
 
@@ -192,7 +191,7 @@ class Kernel {
   std::vector<std::string> dims;  // names of the run-time dimensions, in ABI order
   std::vector<Buffer> buffers;    // globals first, in ABI order
   std::vector<Var> vars;
-  // Kernels whose phases the groups run, on this one's buffers; then all groups are tables.
+  // Kernels whose phases the groups run, on this kernel's buffers. If any, all groups are tables.
   std::vector<Kernel> inner;
   std::vector<Phase> phases;
   int64_t scratch_bytes = 0;
@@ -207,7 +206,7 @@ class Kernel {
   // x + 0, x * 1, x * 0, x / 1, nested constant adds simplify; floating point is left alone.
   ExprId add(Expr expr);
   BufferId add_buffer(Buffer buffer);  // name made an identifier, and unique
-  // Scratch behind all that there is, aligned (lower's share_scratch lets live ranges share bytes).
+  // Scratch after all existing scratch, aligned (lower's share_scratch lets buffers share bytes).
   BufferId add_scratch(std::string name, Type type, int64_t elems);
   VarId add_var(std::string_view name, Type type = Type::s64);  // name made unique
 
@@ -230,7 +229,7 @@ class Kernel {
 
   std::vector<Expr> exprs_;  // operands before their users
   std::unordered_map<uint64_t, std::vector<uint32_t>> interned_;
-  // Names taken so far; the counts say how much of dims, buffers and vars is in it.
+  // Names taken so far; the counts: how many of dims, buffers and vars are in it.
   std::unordered_set<std::string> names_;
   size_t named_dims_ = 0, named_buffers_ = 0, named_vars_ = 0;
   std::unordered_map<std::string, int64_t> suffixes_;
@@ -239,7 +238,7 @@ class Kernel {
 // Bytes rounded up to the alignment of scratch.
 constexpr int64_t aligned_scratch(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Are they one buffer, or scratch with common bytes?
+// Whether they are one buffer, or scratch buffers with common bytes.
 bool share_bytes(const Kernel& kernel, BufferId a, BufferId b);
 
 // Statements.
@@ -249,13 +248,13 @@ Stmt make_let(VarId var, ExprId value);
 Stmt make_store(BufferId buffer, std::vector<ExprId> indices, ExprId value, ExprId mask = {});
 Stmt make_if(ExprId condition, std::vector<Stmt> then, std::vector<Stmt> otherwise = {});
 
-// The valid expressions that stand in the statement itself, not in its body.
+// The valid expressions of the statement itself, without its body.
 std::vector<ExprId> expressions(const Stmt& stmt);
 
 // Tasks of a phase (the sum over its groups), with the run-time dimensions bound.
 int64_t task_count(const Kernel& kernel, const Phase& phase, const std::vector<int64_t>& dims);
 
-// An expression of constants, dims and integer operations on them.
+// The value of an expression of constants, dims and integer operations on them.
 int64_t evaluate_extent(const Kernel& kernel, ExprId extent, const std::vector<int64_t>& dims);
 
 std::string_view op_text(Op op);  // the name, without the underscore of not_, and_, or_, xor_

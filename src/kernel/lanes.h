@@ -8,7 +8,7 @@
 namespace heddle::kernel {
 
 // By ExprId and VarId: 0 is uniform, W varies over W lanes. Varying are the variable of a vector or
-// thread loop, reads of a reg or fragment buffer with lanes, and what is computed from them; lane()
+// thread loop, reads of a reg or fragment buffer with lanes, and values computed from these; lane()
 // is uniform. Nodes and variables that no statement reaches are 0. Where the lanes of operands
 // disagree (verify refuses that) the larger number is given.
 struct LaneWidths {

@@ -45,7 +45,7 @@ class Lexer {
   }
 
  private:
-  // Past spaces and # comments; false at the end.
+  // Skips spaces and # comments; false at the end.
   bool skip_blank() {
     for (; at_ < source_.size(); ++at_) {
       char c = source_[at_];
@@ -139,7 +139,7 @@ Result<std::string> unquote(const Token& token) {
       result += s[i];
       continue;
     }
-    char c = s[++i];  // the lexer saw to it that there is one
+    char c = s[++i];  // the lexer guarantees that there is one
     if (c == 'n') {
       result += '\n';
     } else if (c == '"' || c == '\\') {

@@ -7,7 +7,7 @@
 namespace heddle::kernel {
 namespace {
 
-// Of one index: named values may double their size each time that they are used.
+// Most nodes visited for an index: named values may double its size at each use.
 constexpr int kMostNodes = 4096;
 
 int64_t product(int64_t a, int64_t b) {
@@ -17,7 +17,7 @@ int64_t sum(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-// What an expression is behind the names it has.
+// The expression behind its names.
 const Expr& named(const Kernel& kernel, ExprId id, const Lets& lets) {
   const Expr* expr = &kernel.expr(id);
   for (int i = 0; lets && expr->op == Op::var && i < kMostNodes; ++i) {

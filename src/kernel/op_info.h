@@ -1,4 +1,4 @@
-// What ops.def says of an operator besides its text and operands.
+// Properties of operators in ops.def, besides text and operands.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace heddle::kernel {
 enum class OpClass : uint8_t {
   plain,    // an instruction of most processors, or few
   inlined,  // a function in line, written for float and double; bounds in docs/numerics.md
-  shared,   // a long function of its own, written for double; float goes through it
+  shared,   // a long function that is called, written for double; float goes through it
   binary,   // the same of two operands
-  fast,     // a shorter form of another function that a named rewrite asks for; double: that one
+  fast,     // a shorter form of another function, used by a named rewrite; double: the exact form
 };
 
 OpClass op_class(Op op);
@@ -22,7 +22,7 @@ OpClass op_class(Op op);
 inline bool is_math(Op op) { return op_class(op) != OpClass::plain; }
 // The function's name in CUDA C++, for f64; empty: it has none.
 std::string_view cuda_name(Op op);
-// The operator's fast form; the exact one of a fast form. Nothing: there is none.
+// The operator's fast form; the exact form of a fast one. Nullopt: there is none.
 std::optional<Op> fast_form(Op op);
 std::optional<Op> exact_form(Op op);
 

@@ -31,7 +31,7 @@ const std::unordered_map<std::string_view, Op>& calls() {
   return *kCalls;
 }
 
-// The bits of a number of `type`, or nothing where it is no such number.
+// The bits of a number of `type`, or nullopt if it is not one.
 std::optional<uint64_t> parse_bits(Type type, std::string_view digits, bool negative) {
   const char *begin = digits.data(), *end = begin + digits.size();
   bool hex = digits.substr(0, 2) == "0x";

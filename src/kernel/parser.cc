@@ -102,7 +102,7 @@ Status Parser::contents() {
   return expect("}");
 }
 
-// Its names are its own. The tokens go there and come back.
+// An inner kernel has its own names. Its parser borrows the tokens.
 Status Parser::inner() {
   if (is_inner_) return fail("an inner kernel has no inner one");
   Parser parser(std::move(tokens_));

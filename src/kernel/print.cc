@@ -11,7 +11,7 @@
 namespace heddle::kernel {
 namespace {
 
-// A node that a statement uses twice gets a name of its own from this many nodes on; and every
+// A node that a statement uses twice is named if its tree has at least this many nodes; and every
 // node at this height, so that neither text nor recursion explodes.
 constexpr int64_t kSharedNodes = 6;
 constexpr int kMaxHeight = 48;
@@ -284,7 +284,7 @@ class Printer {
     Level right = row.level == kMultiplicative ? kPrimary : static_cast<Level>(row.level + 1);
     Level left = row.level == kComparison ? kAdditive : row.level;
     const Expr& operand = kernel_.expr(e.operands[1]);
-    // x + -3 is how x - 3 is kept.
+    // x - 3 is stored as x + -3.
     bool minus = e.op == Op::add && operand.op == Op::constant &&
                  tensor::is_signed_integer(operand.type) && operand.imm < 0 &&
                  operand.imm > INT64_MIN &&
@@ -295,7 +295,7 @@ class Printer {
     return level > row.level ? "(" + text + ")" : text;
   }
 
-  // Prints `$n = …` for what the expressions of one statement share.
+  // Prints `$n = …` for nodes that the expressions of one statement share.
   void name_shared(const std::vector<ExprId>& roots) {
     named_.clear();
     std::map<uint32_t, int> uses;  // by id, so operands come first

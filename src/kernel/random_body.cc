@@ -73,7 +73,7 @@ std::vector<Stmt> RandomBuilder::element_body(Source& target, std::vector<ExprId
   return body;
 }
 
-// In [0, extent), different for different values of the loop's variable; the loop's extent fits.
+// In [0, extent), distinct for distinct values of the loop's variable; the loop's extent must fit.
 ExprId RandomBuilder::scatter_index(const Scope& scope, const Loop& element, Extent extent) {
   ExprId var = k_.ref(element.var.id), size = extent_expr(extent);
   switch (below(4)) {
@@ -91,7 +91,7 @@ ExprId RandomBuilder::scatter_index(const Scope& scope, const Loop& element, Ext
   }
 }
 
-// A store into something that is readable already, so that it need not reach every element.
+// A store into a buffer that is readable already, so that it need not reach every element.
 bool RandomBuilder::work_store(std::vector<Stmt>& to, const Scope& scope, const Loop& element) {
   std::vector<Source*> targets;
   for (std::deque<Source>* list : {&globals_, &locals_}) {

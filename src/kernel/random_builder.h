@@ -24,7 +24,7 @@ class RandomBuilder {
     BufferId id;
     std::vector<Extent> extents;
     bool readable = false;  // every element is written
-    bool own = false;       // only at the task's own place: its leading indices
+    bool own = false;       // only at the task's own leading indices
     bool rough = false;     // holds results of functions: never read
   };
   struct Variable {
@@ -69,7 +69,7 @@ class RandomBuilder {
   struct Plan {
     std::vector<Extent> grid;
     int lanes = 0;
-    std::vector<Source*> outputs, rough;  // the rough ones apart
+    std::vector<Source*> outputs, rough;  // the rough ones separately
   };
   void plan_groups();
   Group make_group(Plan& plan);

@@ -10,8 +10,8 @@ namespace heddle::kernel {
 
 namespace {
 
-// Functions of one operand that are well behaved wherever their arguments are moderate: all that
-// function() does not name.
+// Functions of one operand that are well behaved for moderate arguments: those without a case of
+// their own in function().
 const std::vector<Op>& functions_of_any() {
   static const std::vector<Op> kAll = [] {
     const std::set<Op> others = {Op::exp,   Op::expm1, Op::sinh,  Op::cosh,  Op::log,
@@ -94,7 +94,7 @@ ExprId RandomBuilder::register_index(int64_t extent, const Scope& scope) {
   return pick(choices);
 }
 
-// An s64 that may be anything. Indices inside indices inside indices are plain.
+// An s64 of any value. Indices nested three deep are constants.
 ExprId RandomBuilder::any_index(const Scope& scope, int depth) {
   if (index_depth_ > 1) return k_.constant(below(60));
   ++index_depth_;
@@ -102,7 +102,7 @@ ExprId RandomBuilder::any_index(const Scope& scope, int depth) {
   --index_depth_;
   return result;
 }
-// Inside [0, extent), whatever the lanes are.
+// Inside [0, extent) in every lane.
 ExprId RandomBuilder::index(Extent extent, const Scope& scope, bool last) {
   std::vector<const Variable*> fitting;
   for (const Variable& var : scope.vars) {
@@ -195,7 +195,7 @@ ExprId RandomBuilder::converted(Type type, const Scope& scope, int depth) {
   return k_.convert(expr(from, scope, depth - 1), type);
 }
 
-// A bitcast. Which bits a NaN has is nobody's business.
+// A bitcast, but not of NaNs, whose bits are not defined.
 ExprId RandomBuilder::bits_of(Type type, const Scope& scope, int depth) {
   switch (type) {
     case Type::f32:
@@ -219,7 +219,7 @@ ExprId RandomBuilder::integer_expr(Type type, const Scope& scope, int depth) {
     return k_.unary(pick_op({Op::neg, Op::abs, Op::sign, Op::not_, Op::popcnt, Op::clz}), a);
   }
   ExprId b = expr(type, scope, depth - 1);
-  if (chance(12)) {  // floors want a positive divisor
+  if (chance(12)) {  // floors require a positive divisor
     int64_t most = type == Type::s8 ? 100 : 200;
     ExprId divisor = k_.binary(Op::max, b, k_.add({Op::constant, type, {}, 1}));
     if (chance(70)) divisor = k_.add({Op::constant, type, {}, between(1, most)});
@@ -266,7 +266,7 @@ ExprId RandomBuilder::pred_expr(const Scope& scope, int depth) {
   return k_.compare(pick_op({Op::eq, Op::ne, Op::lt, Op::le, Op::gt, Op::ge}), a, b);
 }
 
-// All lanes of a register folded together by a tree of shuffles; stands outside vector loops.
+// All lanes of a register folded together by a tree of shuffles; for use outside vector loops.
 ExprId RandomBuilder::lane_sum(Source& source, const Scope& scope) {
   Type type = k_.buffer(source.id).type;
   Scope inner = scope;
@@ -278,7 +278,7 @@ ExprId RandomBuilder::lane_sum(Source& source, const Scope& scope) {
   bool number = type != Type::pred;
   if (number && chance(50)) {
     ExprId product = k_.binary(Op::mul, x, expr(type, inner, 2));
-    if (k_.expr(product).op != Op::constant) x = product;  // times zero there are no lanes left
+    if (k_.expr(product).op != Op::constant) x = product;  // a product with zero has no lanes
   }
   Op fold = !number ? pick_op({Op::and_, Op::or_, Op::xor_}) : pick_op({Op::add, Op::max, Op::min});
   bool orders = tensor::is_float(type) && fold != Op::add;

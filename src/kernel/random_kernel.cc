@@ -93,7 +93,7 @@ void RandomBuilder::add_globals() {
   }
 }
 
-// Scratch of a group lies where that of the others does; two of its own may share bytes.
+// Scratch of all groups begins at the same offset; two buffers of a group may share bytes.
 void RandomBuilder::add_scratch(int number) {
   int64_t end = 0;
   for (int i = 0; i < number; ++i) {
@@ -167,7 +167,8 @@ Group RandomBuilder::make_group(Plan& plan) {
     if (!source->readable || chance(30)) fill_section(group.body, *source, scope);
   }
   for (Source* source : plan.rough) fill_section(group.body, *source, scope, true);
-  for (Source* source : plan.outputs) source->readable = false;  // not by the groups beside it
+  for (Source* source : plan.outputs)
+    source->readable = false;  // not for other groups of the phase
   return group;
 }
 

@@ -1,9 +1,9 @@
 // Random kernels for tests: valid (verify) and free of faults (interpret) by construction, the same
 // for one seed on every machine. Inputs come with them.
 //
-// What is computed is defined to the bit, NaN payloads aside: no min or max of zeros of unknown
-// sign, no bits of a NaN. So two implementations must agree on all buffers, but for those with a
-// max_ulp, into which results of functions (exp, tanh, …) are stored and from which nobody reads.
+// Results are defined to the bit, NaN payloads aside: no min or max of zeros of unknown sign, no
+// bits of a NaN. So two implementations must agree on all buffers, except those with a max_ulp,
+// which hold results of functions (exp, tanh, …) and are never read.
 #pragma once
 
 #include <cstdint>

@@ -68,14 +68,14 @@ VarId Rewriter::var(VarId id) {
 
 ExprId Rewriter::expr(ExprId root) {
   if (!root.valid()) return root;
-  // Operands have smaller ids. In place, what is new comes in the order of what was there, so that
-  // texts, which name what is shared in order, stay alike.
+  // Operands have smaller ids. In place, new nodes are added in the order of the old ones, so that
+  // texts, which number shared nodes in order, stay equal.
   if (in_place_ && shares && !exprs_.contains(root.value))
     for (ExprId id : reachable(from_, {root})) written(id);
   return written(root);
 }
 
-// Invalid: it has to be written.
+// Invalid: the expression has to be rewritten.
 ExprId Rewriter::known(ExprId id) {
   if (const auto found = exprs_.find(id.value); found != exprs_.end()) return found->second;
   ExprId result;
@@ -86,7 +86,7 @@ ExprId Rewriter::known(ExprId id) {
   return result;
 }
 
-// Operands first, from a list: expressions may be deeper than the stack.
+// Operands first, with an explicit stack: expressions may be deeper than the call stack.
 ExprId Rewriter::written(ExprId root) {
   struct Open {
     ExprId id;

@@ -1,6 +1,6 @@
-// Kernels written anew: the one walk over expressions and statements that changes of kernels, and
-// copies of one kernel in another, go through. What changes is said by hooks; without any, what is
-// made is equal to what was there.
+// Rewrites kernels: the common walk over expressions and statements for passes over kernels and for
+// copies of one kernel in another. Hooks define the changes; without any, the result is equal to
+// the original.
 #pragma once
 
 #include <functional>
@@ -14,30 +14,29 @@ namespace heddle::kernel {
 
 class Rewriter {
  public:
-  // In place: what is made goes into the kernel that it is made of; buffers and variables stay.
+  // In place: the result goes into the same kernel; buffers and variables stay.
   explicit Rewriter(Kernel* kernel);
-  // From `from` into `to`, another kernel; both outlive this. The first buffers of `from` are
-  // `buffers` there; the others are added. One variable, one copy: all that is made shares them.
+  // From `from` into another kernel `to`; both must outlive this. The first buffers of `from`
+  // become `buffers`; the others are added. A variable is copied once, for all calls.
   Rewriter(const Kernel& from, const std::vector<BufferId>& buffers, Kernel* to);
 
-  // The variable is read as this from now on.
+  // Reads of the variable become `by` from now on.
   void replace(VarId var, ExprId by) { replaced_[var.value] = by; }
 
-  // What stands for an expression, given as it was; its operands are not needed then. Nothing: it
-  // is written anew.
+  // The replacement of an original expression; its operands are not needed then. Nullopt: it is
+  // rewritten.
   std::function<std::optional<ExprId>(ExprId, const Expr&)> instead;
-  // What stands for an expression, given with operands, variable and buffer written anew.
+  // The replacement of an expression, given with rewritten operands, variable and buffer.
   std::function<std::optional<ExprId>(const Expr&)> made;
-  // Puts a statement, given as it was and as it is written anew with all in it, or what stands for
-  // it.
+  // Appends a statement to `to`, given the original and the rewritten one, or a replacement.
   std::function<void(const Stmt& from, Stmt made, std::vector<Stmt>* to)> statement;
-  // In place: operands, and parts of statements, that stay as they are.
+  // In place: operands, and parts of statements, that are not rewritten.
   enum class Part : uint8_t { extent, value, mask, indices, source_indices };
   std::function<bool(const Expr&, size_t operand)> keeps_operand;
   std::function<bool(const Stmt&, Part)> keeps_part;
-  // In place: what copied statements bind (loops, lets) are new variables.
+  // In place: copied statements bind (loops, lets) new variables.
   bool fresh = false;
-  // An expression is written once, for all who use it; else for each place where it stands.
+  // An expression is rewritten once, for all its uses; else once per use.
   bool shares = true;
 
   ExprId expr(ExprId id);  // an invalid one stays so

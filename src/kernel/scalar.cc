@@ -54,7 +54,7 @@ constexpr bool kTakes = (types_of(op) & (kIsPred<T>    ? pred
                                          : kIsFloat<T> ? floats
                                                        : ints)) != 0;
 
-// Functions go through double and are rounded once.
+// Functions are computed in double and rounded once.
 template <Op op>
 double function(double x);
 #define HEDDLE_KERNEL_OP(name, operands, types, op_class, cuda, value) \
@@ -338,14 +338,14 @@ uint64_t convert_bits(Type from, Type to, uint64_t bits) {
   if (to == Type::pred) return bits != 0;
   if (!tensor::is_float(to)) return canonical_bits(to, bits);
   bool is_unsigned = from == Type::u64;
-  if (to == Type::f32) {  // by way of double large integers would be rounded twice
+  if (to == Type::f32) {  // through double, large integers would be rounded twice
     return put(is_unsigned ? static_cast<float>(bits)
                            : static_cast<float>(static_cast<int64_t>(bits)));
   }
   double value =
       is_unsigned ? static_cast<double>(bits) : static_cast<double>(static_cast<int64_t>(bits));
-  // Small floats are infinite or clamped long before double stops being exact: no double rounding
-  // matters except through bf16 and e8m0, whose range is wide; the odd bit keeps the tie apart.
+  // Small floats are infinite or clamped long before double stops being exact, so double rounding
+  // matters only for bf16 and e8m0, whose range is wide: an odd last bit avoids the false tie.
   if (to != Type::f64 && std::fabs(value) >= 9007199254740992.0) {
     Int128 exact = is_unsigned ? Int128{bits} : Int128{static_cast<int64_t>(bits)};
     auto rounded = static_cast<Int128>(value);

@@ -1,6 +1,7 @@
-// What the arithmetic operators mean, on single values and on rows of lanes: constant folding and
-// the interpreter both use this. A value travels as 64 bits: integers sign- or zero-extended from
-// their type, floats as the bits of their own format, pred as 0 or 1 (the form of Expr::imm).
+// Semantics of the arithmetic operators, on single values and on rows of lanes: constant folding
+// and the interpreter both use this. A value is represented by 64 bits: integers sign- or
+// zero-extended from their type, floats as the bits of their own format, pred as 0 or 1 (the form
+// of Expr::imm).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace heddle::kernel {
 bool is_arithmetic_type(Type type);
 bool is_storage_type(Type type);
 
-// Is `op` defined for operands of this type? For select: the two choices. Leaves, convert and
-// bitcast: false; see can_convert.
+// Whether `op` is defined for operands of this type. For select: the two choices. Leaves, convert
+// and bitcast: false; see can_convert.
 bool op_takes(Op op, Type type);
 bool can_convert(Type from, Type to);
 // The type of the result where it does not follow from Expr::type alone: pred for comparisons and

@@ -107,7 +107,7 @@ std::optional<ExprId> simplify_select(Kernel& kernel, const Expr& expr) {
 
 }  // namespace
 
-// Ill-typed nodes are left as they are, for the verifier to see.
+// Ill-typed nodes are left as they are, for the verifier to report.
 std::optional<ExprId> simplify(Kernel& kernel, Expr& expr) {
   if (expr.op == Op::constant) {
     expr.imm = static_cast<int64_t>(canonical_bits(expr.type, static_cast<uint64_t>(expr.imm)));

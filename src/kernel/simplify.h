@@ -1,5 +1,5 @@
-// The simplifications that Kernel::add makes: integers only, and what the choice of a constant
-// condition decides. Floating point is left alone.
+// The simplifications that Kernel::add makes: of integers, and of selects and guarded loads with a
+// constant condition. Floating point is left alone.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// The walk behind verify() (verify.h): statements in verify.cc, expressions in verify_expr.cc.
+// The implementation of verify() (verify.h): statements in verify.cc, expressions in
+// verify_expr.cc.
 #pragma once
 
 #include <string>
@@ -71,7 +72,7 @@ class Verifier {
   std::vector<std::string> problems_;
   std::string where_;
   std::vector<bool> visible_, bound_;  // by VarId
-  std::vector<int64_t> unrolled_;      // extent by VarId; -1: no unrolled loop's variable
+  std::vector<int64_t> unrolled_;      // extent by VarId; -1: not the variable of an unrolled loop
   std::vector<VarId> scope_;
   int threads_ = 1;  // of the group
 };

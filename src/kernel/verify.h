@@ -1,4 +1,4 @@
-// Every invariant of kernel.h, by number; all violations, one line each.
+// Checks every invariant of kernel.h, by number; the error has all violations, one line each.
 #pragma once
 
 #include "base/error.h"

@@ -35,7 +35,7 @@ void Verifier::check_nodes(const std::vector<ExprId>& roots, const Context& cont
       check_access(expr.buffer, expr.operands, expr.operands.size() - (expr.guarded ? 2 : 0));
     }
   }
-  // Where a node stands decides about its lanes: below lane() all of them are looked at.
+  // Which lanes a node may have depends on its position: below lane(), any outside of vector loops.
   std::unordered_map<uint64_t, bool> seen;
   std::vector<std::pair<ExprId, bool>> stack;
   auto push = [&](ExprId id, bool under_lane) {
@@ -52,7 +52,7 @@ void Verifier::check_nodes(const std::vector<ExprId>& roots, const Context& cont
   }
 }
 
-// Operand counts and the ids of leaves. What fails here is not looked at further.
+// Checks operand counts and the ids of leaves. A node that fails is not checked further.
 bool Verifier::complete(const Expr& expr) {
   int operands = op_operands(expr.op);
   if (operands >= 0 && static_cast<int>(expr.operands.size()) != operands) {
@@ -178,7 +178,8 @@ bool Verifier::check_node_lanes(ExprId id, const Context& context, bool under_la
 
 void Verifier::check_lane_op(const Expr& expr, const Context& context, bool under_lane) {
   int lanes = context.lanes != 0 ? context.lanes : width(expr.operands[0]);
-  if (context.lanes == 0 && expr.op == Op::shuffle_xor && !under_lane) return;  // said elsewhere
+  if (context.lanes == 0 && expr.op == Op::shuffle_xor && !under_lane)
+    return;  // reported elsewhere
   if (lanes == 0) return fail(5, "{} of a value without lanes", op_text(expr.op));
   if (!context.all_active) {
     fail(5, "{} where some lanes may be inactive", op_text(expr.op));
@@ -192,7 +193,7 @@ void Verifier::check_lane_op(const Expr& expr, const Context& context, bool unde
   if (expr.imm < 0 || expr.imm >= lanes) {
     fail(5, "{} with {} of {} lanes", op_text(expr.op), expr.imm, lanes);
   }
-  // Of whole subgroups it stays inside of each.
+  // With whole subgroups the shuffle stays inside each.
   const bool inside = lanes % kSubgroupLanes == 0 && expr.imm < kSubgroupLanes;
   if (expr.op == Op::shuffle_xor && (lanes & (lanes - 1)) != 0 && !inside) {
     fail(5, "shuffle_xor of {} lanes, not a power of two", lanes);
@@ -215,7 +216,7 @@ void Verifier::check_access(BufferId id, const std::vector<ExprId>& indices, siz
   }
 }
 
-// Every value that the index takes as the unrolled loops are unrolled.
+// Checks every value that the index takes after unrolling.
 void Verifier::check_register_index(const Buffer& buffer, size_t axis, ExprId index) {
   std::vector<ExprId> nodes = reachable(kernel_, {index});
   std::vector<VarId> vars;
@@ -236,7 +237,7 @@ void Verifier::check_register_index(const Buffer& buffer, size_t axis, ExprId in
   }
   int64_t copies = 1;
   for (VarId var : vars) copies = std::min<int64_t>(copies * unrolled_[var.index()], 1 << 20);
-  if (copies > 4096) return;  // such loops do not nest: said elsewhere
+  if (copies > 4096) return;  // such loops do not nest: reported elsewhere
   std::unordered_map<uint32_t, uint64_t> values;
   for (int64_t copy = 0; copy < copies; ++copy) {
     for (ExprId id : nodes) {

@@ -1,4 +1,4 @@
-// Invariant 16: kernels with inner ones, and their tables.
+// Invariant 16: kernels with inner kernels, and their tables.
 #include "kernel/stmt_text.h"
 #include "kernel/verifier.h"
 #include "kernel/verify.h"

@@ -1,6 +1,6 @@
-// Barriers of a kernel of blocks: between a store to memory that other threads of the block can see
-// and what reads or overwrites it. They stand between loops over threads, of the subgroup inside
-// subgroup loops and of the block outside.
+// Adds barriers to a kernel of blocks: between a store to memory that other threads of the block
+// can see and the accesses that read or overwrite it. They are placed between loops over threads:
+// barriers of the subgroup inside subgroup loops, of the block outside.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -48,7 +48,7 @@ class BarrierAdder {
     all_read_ = true;
   }
 
-  // `before`: what was touched since the last barrier; on return, what is at the end.
+  // `before`: the accesses since the last barrier; on return, those at the end of `body`.
   Block add(const Block& body, Touched* before) {
     Block result;
     for (const Stmt& stmt : body) {
@@ -79,7 +79,8 @@ class BarrierAdder {
   bool added() const { return added_; }
 
  private:
-  // A loop's body comes behind itself too. A loop of subgroups hands other iterations to others.
+  // A loop's body also follows itself, except in a loop of subgroups, whose iterations run on
+  // different subgroups.
   void add_loop(Stmt* loop, Touched* before) {
     Touched end = *before;
     add(loop->body, &end);
@@ -91,8 +92,8 @@ class BarrierAdder {
     before->add(entry);
   }
 
-  // Loops and branches between threads and block: a barrier may stand in them. What the first
-  // subgroup stores alone is a statement.
+  // Whether barriers may be placed inside: loops and branches outside thread loops. Stores of the
+  // first subgroup alone count as one statement.
   bool is_walked(const Stmt& stmt) const {
     if (stmt.kind == StmtKind::branch) return true;
     if (stmt.kind != StmtKind::loop || stmt.loop == LoopKind::thread) return false;
@@ -117,8 +118,8 @@ class BarrierAdder {
     return result;
   }
 
-  // Scratch that shares bytes counts as one buffer. Only blocks that do a task together have any:
-  // where subgroups have tasks of their own, buffers overlap by what make_blocks repeats.
+  // Scratch buffers that share bytes count as one. Only blocks with one task have any: where each
+  // subgroup has a task, buffers overlap only because make_blocks replicates them.
   void join_shared() {
     for (size_t b = 0; b < k_.buffers.size(); ++b) {
       for (size_t other = 0; other < b; ++other) {
@@ -130,8 +131,8 @@ class BarrierAdder {
     }
   }
 
-  // What is only read, and a thread's own registers, need no barrier; nor does an output that
-  // nobody reads back: each of its elements is stored once.
+  // Buffers that are only read, and registers, need no barrier; nor does an output that is not read
+  // back: each of its elements is stored once.
   void add_buffer(BufferId id, std::set<BufferId>* to) const {
     const kernel::Buffer& buffer = k_.buffer(id);
     const bool global = buffer.space == kernel::Space::global;

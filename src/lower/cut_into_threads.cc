@@ -1,5 +1,5 @@
-// Vector loops become loops over the threads of a subgroup or block, at most one iteration a
-// thread: longer ones are cut.
+// Vector loops become loops over the threads of a subgroup or block, of at most one iteration per
+// thread: longer loops are cut.
 #include "kernel/rewriter.h"
 #include "lower/most.h"
 #include "lower/passes.h"
@@ -53,8 +53,8 @@ class ThreadCutter {
     const VarId k = k_.add_var("k");
     const ExprId first = k_.binary(Op::mul, k_.ref(k), k_.constant(lanes_));
     const ExprId left = k_.binary(Op::sub, loop.extent, first);
-    const ExprId extent = k_.binary(Op::max, k_.binary(Op::min, left, k_.constant(lanes_)),
-                                    k_.constant(int64_t{0}));
+    const ExprId extent =
+        k_.binary(Op::max, k_.binary(Op::min, left, k_.constant(lanes_)), k_.constant(int64_t{0}));
     add_named(&loop, first, lanes_);
     loop.extent = extent;
     Block inside;

@@ -1,4 +1,4 @@
-// Tables of kernels as groups of tasks: what the interpreter runs, to be read.
+// Expands tables of kernels into groups of tasks, as the interpreter runs them, for reading.
 #include "kernel/expand.h"
 
 #include "lower/passes.h"

@@ -1,7 +1,7 @@
-// What the next task (or the next row of a task) reads is fetched while a later sweep over this
-// one runs: the sweeps after the first find their row in the caches, and memory would be idle.
-// Prefetches go to the later sweeps of a group's tasks, for the arrays that an earlier sweep has
-// read, where two tasks' share of them fits the second cache.
+// Prefetches the data of the next task (or the next row of a task) during a later sweep over the
+// current one: the sweeps after the first find their row in the caches, and memory would be idle.
+// Prefetches are added to the later sweeps of a group's tasks, for the arrays that an earlier sweep
+// has read, if two tasks' share of them fits L2.
 
 #include <algorithm>
 #include <functional>
@@ -32,9 +32,9 @@ using kernel::StmtKind;
 using kernel::VarId;
 
 constexpr int64_t kNearBytes = 4096;
-// Rows that are looked up come from anywhere, each after the whole latency of memory.
+// Gathered rows may be anywhere: each takes the full latency of memory.
 constexpr int64_t kLookedUpBytes = 8192, kMostRowsAhead = 64;
-constexpr int64_t kLeastShare = 1024;  // bytes of a task: less is found by the processor itself
+constexpr int64_t kLeastShare = 1024;  // bytes per task: the hardware prefetcher finds less
 
 struct Access {
   BufferId buffer;
@@ -48,7 +48,7 @@ struct Around {
 
 struct Gather {
   Access at;
-  int64_t elems;             // side by side
+  int64_t elems;             // contiguous
   std::vector<VarId> loops;  // that walk along them, innermost first
 };
 
@@ -56,7 +56,8 @@ class Ahead {
  public:
   Ahead(Kernel* k, const target::Target& target) : k_(*k), target_(target) {}
 
-  // `around`: the loops around the statements, the innermost last; `tasks`: all their steps.
+  // `around`: the loops around the statements, the innermost last; `tasks`: the product of their
+  // trips.
   void run(std::vector<Stmt>* body, std::vector<Around> around, int64_t tasks) {
     std::vector<Stmt*> sweeps;
     for (Stmt& stmt : *body)
@@ -134,8 +135,8 @@ class Ahead {
     return result;
   }
 
-  // The core is busiest, and memory idlest, where functions are computed; else in the last sweep.
-  // The rest of a row that does not come out even is a sweep of its own.
+  // The sweep in which memory is most idle: one that computes functions; else the last one. A short
+  // sweep, such as the remainder of a row, is avoided.
   size_t busiest(const std::vector<Stmt*>& sweeps) const {
     int64_t most = 0;
     for (const Stmt* sweep : sweeps) most = std::max(most, points(*sweep));
@@ -148,7 +149,7 @@ class Ahead {
     return best;
   }
 
-  // Iterations of all its loops; those whose number is not known count once.
+  // Iterations of all its loops; a loop of unknown trip count counts once.
   int64_t points(const Stmt& root) const {
     if (root.kind != StmtKind::loop) return 1;
     const kernel::Expr& extent = k_.expr(root.extent);
@@ -172,17 +173,17 @@ class Ahead {
     return k_.buffer(id).space == kernel::Space::global && elems(id) > 0;
   }
 
-  // Some lines ahead of the processor's own prefetching, in every vector of the sweep, for the
-  // arrays that nobody has read before. `around`: the loops, innermost last; `before`: gets what is
-  // to stand before the statement, because no step of it changes what is read.
+  // Prefetches some lines further ahead than the hardware does, in every vector of the sweep, for
+  // the arrays that no earlier sweep has read. `around`: the loops, innermost last; `before`:
+  // receives the prefetches that are invariant in the statement, to be placed before it.
   void add_near(Stmt* stmt, std::vector<Around>* around, const std::set<uint32_t>& known,
                 std::vector<Stmt>* before) {
     if (stmt->kind != StmtKind::loop) return;
-    // Where a loop's end is known in a run only (the last strip is shorter), it is taken for long.
+    // A loop with a run-time extent (the last strip is shorter) is assumed to be long.
     const kernel::Expr& extent = k_.expr(stmt->extent);
     around->push_back({stmt->var, extent.op == Op::constant ? extent.imm : kNearBytes});
     if (stmt->loop != LoopKind::vector) {
-      // A sweep's own fetches stay in it.
+      // Prefetches are not moved out of a sweep.
       const bool again = around->size() > tasks_ + 1;
       const bool once = around->back().trips == 1;
       std::vector<Stmt> body;
@@ -199,8 +200,7 @@ class Ahead {
       return;
     }
     std::vector<Stmt> fetches;
-    const Around* parent =
-        around->size() > tasks_ + 1 ? &(*around)[around->size() - 2] : nullptr;
+    const Around* parent = around->size() > tasks_ + 1 ? &(*around)[around->size() - 2] : nullptr;
     for (const Access& access : accesses(*stmt)) {
       if (k_.buffer(access.buffer).access != kernel::Access::in ||
           known.count(access.buffer.value) > 0 ||
@@ -223,7 +223,7 @@ class Ahead {
     around->pop_back();
   }
 
-  // A fetch as it stands outside a loop of one step.
+  // A prefetch moved out of a loop of one trip.
   Stmt without(Stmt fetch, VarId var, bool once) {
     if (!once) return fetch;
     Rewriter first(&k_);
@@ -232,8 +232,8 @@ class Ahead {
     return fetch;
   }
 
-  // What is read that many elements later: along the lanes, or where these are few so many
-  // iterations of a loop around them.
+  // The distance in elements that is kNearBytes ahead: along the lanes, or, if these are few, along
+  // a loop around them. 0: the index is not linear.
   int64_t near(const Access& access, const std::vector<Around>& around) const {
     const int64_t wanted = kNearBytes / tensor::type_bytes(k_.buffer(access.buffer).type);
     int64_t span = 1;
@@ -247,7 +247,7 @@ class Ahead {
     return wanted;
   }
 
-  // Every line that the lanes of one step touch.
+  // Prefetches every line that the lanes of one step touch.
   void add_fetches(const Access& at, BufferId buffer, int64_t distance, int level, int lanes,
                    std::vector<Stmt>* fetches) {
     const int64_t line = std::max<int64_t>(1, 64 / tensor::type_bytes(k_.buffer(buffer).type));
@@ -263,7 +263,7 @@ class Ahead {
     return result;
   }
 
-  // Rows whose place is read from memory, by the task.
+  // Collects the rows whose index is read from memory, per task.
   void note_gathers(const Stmt& stmt, const Around& task, std::vector<Around>* inner,
                     std::vector<Gather>* gathers) {
     if (stmt.kind != StmtKind::loop) return;
@@ -304,7 +304,7 @@ class Ahead {
     const int64_t tasks = (kLookedUpBytes + task_bytes - 1) / task_bytes;
     for (const Gather& gather : gathers) {
       Rewriter next(&k_);
-      // The last tasks fetch the last row again: the places are read, not only fetched.
+      // The last tasks prefetch the last row again: its index is loaded, so it must be in bounds.
       next.replace(task.var,
                    k_.binary(Op::min, k_.binary(Op::add, k_.ref(task.var), k_.constant(tasks)),
                              k_.constant(task.trips - 1)));
@@ -315,8 +315,8 @@ class Ahead {
     }
   }
 
-  // A loop whose every step looks rows up: those of some steps later, by the places that lie as
-  // many steps further on. At the end it fetches the last ones again.
+  // A loop that gathers rows in every step: prefetches the rows of some steps later, by the indices
+  // as many steps further on. At the end it prefetches the last ones again.
   void add_looked_up(Stmt* loop) {
     if (loop->kind != StmtKind::loop || loop->loop == LoopKind::vector) return;
     for (Stmt& inner : loop->body) add_looked_up(&inner);
@@ -362,7 +362,8 @@ class Ahead {
     }
   }
 
-  // In every vector of the sweep that reads the array, or touches one of its size at its pace.
+  // Adds the prefetches to every vector of the sweep that accesses the array, or one of its size
+  // with the same step.
   void add_to(Stmt* stmt, VarId var, const std::map<uint32_t, int64_t>& steps) {
     if (stmt->kind != StmtKind::loop) return;
     if (stmt->loop != LoopKind::vector) {
@@ -389,12 +390,12 @@ class Ahead {
 
   Kernel& k_;
   const target::Target& target_;
-  size_t tasks_ = 0;  // loops around the sweeps
-  int64_t share_ = 0;  // bytes of one task
+  size_t tasks_ = 0;   // loops around the sweeps
+  int64_t share_ = 0;  // bytes per task
 };
 
-// Loops that are more than another piece of the one before them: what does not come out even of a
-// sum goes on in the same registers.
+// The number of sweeps: loops that store anything new. The remainder of a reduction continues in
+// the same registers and is not counted.
 int count_sweeps(const Kernel& k, const std::vector<Stmt>& body) {
   std::set<uint32_t> registers;
   int count = 0;
@@ -429,7 +430,7 @@ void fetch_in_group(Kernel* kernel, kernel::Group* group, const target::Target& 
     tasks *= around.back().trips;
   }
   if (around.empty()) return;
-  // Rows in a loop of a task: those that this loop walks have no sweeps of the task's own.
+  // If a task has loops over rows, the sweeps are those of a row, not of the task.
   std::vector<Stmt*> rows;
   for (Stmt& stmt : group->body) {
     if (stmt.kind != StmtKind::loop || stmt.loop != LoopKind::serial) continue;

@@ -1,7 +1,7 @@
-// Scratch of which each thread reads only what it wrote itself, at elements that are its lane
-// modulo the lanes, becomes registers of the thread: element e is register e / lanes of lane e mod
-// lanes. Where a lane takes `width` elements side by side, the same holds of groups of so many. The
-// loops that number the registers are unrolled.
+// Scratch of which each thread reads only elements that it wrote itself becomes registers of the
+// thread: element e is register e / lanes of lane e mod lanes. Where a lane takes `width` adjacent
+// elements, the same applies to groups of `width` elements. The loops that index the registers are
+// unrolled.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -30,8 +30,8 @@ using Block = std::vector<Stmt>;
 
 namespace {
 
-constexpr int64_t kUnrolled = 64;  // iterations of one loop that is unrolled for it
-constexpr int64_t kCopies = 1024;  // of all that nest
+constexpr int64_t kUnrolled = 64;  // most iterations of a loop that is unrolled for this
+constexpr int64_t kCopies = 1024;  // of nested loops together
 
 class Holder {
  public:
@@ -63,7 +63,7 @@ class Holder {
     return (k_.buffer(id).extents[0] + step - 1) / step * width;
   }
 
-  // What is known of named values, by variable.
+  // The definitions of named values, by variable.
   using Values = std::unordered_map<uint32_t, ExprId>;
   static kernel::Lets read_by(const Values& values) {
     return [&values](VarId var) {
@@ -77,7 +77,7 @@ class Holder {
     VarId lane;  // of the loop over threads, of one iteration each; invalid: none
   };
 
-  // Every access to scratch: is it the lane's own, and which loops number it?
+  // Checks for every access to scratch whether it is the lane's own, and which loops index it.
   void look(const Block& body, Loops loops, Values values) {
     for (const Stmt& stmt : body) {
       for (ExprId id : kernel::reachable(k_, expressions(stmt))) {
@@ -194,7 +194,7 @@ class Holder {
     return rewriter.block(body);
   }
 
-  // What is left of scratch moves together; held buffers keep a place of no elements.
+  // Compacts the remaining scratch; held buffers keep no elements.
   void drop_scratch() {
     int64_t bytes = 0;
     for (size_t b = 0; b < k_.buffers.size(); ++b) {
@@ -213,7 +213,7 @@ class Holder {
 
   struct Use {
     std::set<uint32_t> loops;
-    int64_t width = 0;  // elements side by side of a lane
+    int64_t width = 0;  // adjacent elements of a lane
   };
   Kernel& k_;
   int lanes_;

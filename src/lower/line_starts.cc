@@ -1,6 +1,6 @@
-// Rows that begin in the middle of a line and are stored past the caches: only whole aligned
-// vectors can go there, so the vector loops that stream them take what stands before the first line
-// as a part of a vector.
+// Rows that begin in the middle of a cache line and are stored past the caches: only whole aligned
+// vectors can be streamed, so the vector loops that stream them first store the elements before the
+// first line boundary, as a partial vector.
 
 #include <algorithm>
 #include <optional>
@@ -52,8 +52,8 @@ class LineStarts {
   }
 
  private:
-  // What a sweep has just written there in vectors of its own would have to leave the store buffer,
-  // behind the lines that were streamed, before vectors across two of them are read.
+  // Scratch that a sweep has just written is still in the store buffer, behind the streamed lines:
+  // vectors that straddle two of its stores would have to wait for it.
   bool reads_scratch(const Stmt& loop) const {
     for (const Stmt& stmt : loop.body)
       for (ExprId id : kernel::reachable(k_, expressions(stmt))) {
@@ -69,7 +69,7 @@ class LineStarts {
     int64_t unit;  // elements of a line, or of a vector that is longer
   };
 
-  // Where the row begins; nothing where that is at a line anyway, or nothing is streamed.
+  // The start of the row; nullopt if it is at a line boundary anyway, or nothing is streamed.
   std::optional<Start> start_of(const Stmt& loop) {
     const kernel::Expr& extent = k_.expr(loop.extent);
     if (extent.op != Op::constant || reads_scratch(loop)) return std::nullopt;
@@ -97,7 +97,7 @@ class LineStarts {
     return start;
   }
 
-  // The iterations before the first line, and those from there on.
+  // Splits the loop into the iterations before the first line boundary and the rest.
   void cut(const Stmt& loop, const Start& start, std::vector<Stmt>* result) {
     const ExprId unit = k_.constant(start.unit);
     const ExprId line = k_.binary(

@@ -1,4 +1,5 @@
-// Tasks of subgroups share blocks; what a block's subgroups would all store, the first one does.
+// Packs tasks of subgroups into blocks; where a block has one task, only its first subgroup does
+// the uniform stores.
 #include <algorithm>
 
 #include "kernel/rewriter.h"
@@ -20,10 +21,11 @@ using Block = std::vector<Stmt>;
 
 namespace {
 
-constexpr int64_t kSubgroups = 4;            // of a block, where tasks are subgroups'
+constexpr int64_t kSubgroups = 4;            // per block, where each subgroup has a task
 constexpr int64_t kBlockScratch = 48 << 10;  // that any launch may have
 
-// Runs of uniform stores to memory, which every subgroup of the block would do.
+// Restricts uniform stores to memory, which every subgroup of the block would do, to the first
+// subgroup.
 Block store_once(Kernel* kernel, const Block& body) {
   Block result;
   for (const Stmt& stmt : body) {
@@ -53,7 +55,7 @@ Block store_once(Kernel* kernel, const Block& body) {
   return result;
 }
 
-// Scratch of every subgroup behind one another: an access is so many elements further on.
+// Replicates scratch for every subgroup, one after another, and offsets the accesses.
 class ScratchSharer {
  public:
   ScratchSharer(Kernel* kernel, int64_t subgroups) : k_(*kernel), bytes_(kernel->scratch_bytes) {

@@ -1,4 +1,4 @@
-// What an extent of a kernel is at most, where that is known: min(n - t0*512, 512) is at most 512.
+// An upper bound of an extent, if one is known: min(n - t0*512, 512) is at most 512.
 #pragma once
 
 #include <optional>

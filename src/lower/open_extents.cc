@@ -1,7 +1,7 @@
-// Kernels that are alike but for their extents and strides have one form: extents of loops, grids
-// and global buffers, and numbers in indices and comparisons, become run-time dimensions. What has
-// to be known stays: lanes, loops whose lanes read each other, unrolled loops, places in registers,
-// divisors.
+// Gives kernels that are identical except for extents and strides one form: extents of loops, grids
+// and global buffers, and numbers in indices and comparisons, become run-time dimensions. Numbers
+// that code generation must know stay: lanes, loops whose lanes read each other, unrolled loops,
+// register indices, divisors.
 
 #include <algorithm>
 #include <optional>
@@ -33,7 +33,8 @@ bool in_registers(const Kernel& kernel, kernel::BufferId buffer) {
                             kernel.buffer(buffer).space == kernel::Space::fragment);
 }
 
-// Lanes that read each other are all there: the extent is a multiple of their number.
+// Whether lanes read each other: then all must be active, so the extent is a multiple of their
+// number.
 bool lanes_work_together(const Kernel& kernel, const std::vector<Stmt>& body) {
   return std::any_of(body.begin(), body.end(), [&](const Stmt& stmt) {
     for (ExprId id : kernel::reachable(kernel, kernel::expressions(stmt)))
@@ -46,7 +47,7 @@ class Opener {
  public:
   explicit Opener(Kernel* kernel) : k_(*kernel) {}
 
-  // What the new dimensions stand for.
+  // Returns the values of the new dimensions.
   std::vector<int64_t> run() {
     for (kernel::Buffer& buffer : k_.buffers) {
       if (buffer.space != kernel::Space::global) continue;
@@ -54,8 +55,8 @@ class Opener {
         if (extent >= kLeast) extent = -1 - open(extent);
     }
     Rewriter opening(&k_);
-    // Each place where a number stands is a dimension of its own, also where two places share a
-    // node: in another kernel the numbers may differ.
+    // Each occurrence of a number is a separate dimension, even if two share a node: in another
+    // kernel the numbers may differ.
     opening.shares = false;
     int64_t visited = 0;
     opening.instead = [&](ExprId id, const Expr& expr) -> std::optional<ExprId> {
@@ -80,7 +81,7 @@ class Opener {
   }
 
  private:
-  // 0 and 1 are more often a form than an extent.
+  // 0 and 1 are usually structural, not extents.
   static constexpr int64_t kLeast = 2;
   static constexpr int64_t kMostVisits = 1 << 16;
 

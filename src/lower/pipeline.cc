@@ -21,11 +21,11 @@ struct UnitTraits<kernel::Kernel> {
 
 namespace heddle::lower {
 
-// fetch_ahead before store_behind: what it fetches moves with the rows. share_scratch behind it: a
-// row that is stored later lives longer. line_starts last: it cuts loops that the others look for
+// fetch_ahead before store_behind: its prefetches move with the rows. share_scratch after it: a row
+// that is stored later lives longer. line_starts last: it splits loops that the others expect
 // whole.
-// On a GPU the same nests become blocks: threads first, so that a thread's own scratch can be told,
-// then what is left of it is laid out; barriers last, between what is then shared.
+// On a GPU the same nests become blocks: threads first, so that scratch of a single thread can be
+// found, then the rest of scratch is laid out; barriers last, for the scratch that is then shared.
 std::string_view pipeline_for(target::DeviceKind kind) {
   return kind == target::DeviceKind::gpu
              ? "fetch_ahead,store_behind,line_starts,cut_into_threads,hold_in_registers,"

@@ -19,11 +19,11 @@ using kernel::Op;
 
 constexpr size_t kMostDims = 24;
 
-// The dimensions of a form as numbers, or as dimensions of the shared kernel.
+// A dimension of a form as a number, or as a multiple of a dimension of the shared kernel.
 struct Bound {
   bool is_number = false;
   int64_t value = 0;  // the number, or which dimension
-  int64_t times = 1;  // the dimension so many times
+  int64_t times = 1;  // the multiple
 };
 
 Kernel close_extents(const Kernel& form, const std::vector<Bound>& bounds, size_t dims) {
@@ -48,7 +48,7 @@ Kernel close_extents(const Kernel& form, const std::vector<Bound>& bounds, size_
   return kernel;
 }
 
-// What the kernels have at one place.
+// The values of one dimension in all kernels.
 using Column = std::vector<int64_t>;
 
 bool is_times(const Column& column, const Column& base, int64_t* times) {
@@ -58,8 +58,8 @@ bool is_times(const Column& column, const Column& base, int64_t* times) {
   return *times > 1;
 }
 
-// Columns that are another one a number of times need no dimension of their own: rows of an
-// unrolled loop lie once, twice, three times a stride away.
+// A column that is a multiple of another needs no dimension of its own: rows of an unrolled loop
+// are one, two, three strides away.
 std::map<Column, Bound> find_dims(const std::vector<Column>& columns,
                                   const std::vector<bool>& whole, std::vector<Column>* dims) {
   std::map<Column, bool> distinct;  // whether it has to be a dimension itself

@@ -1,7 +1,6 @@
-// Kernels that are alike but for their extents and strides, as those of layers that grow in width
-// are, and those that pack weights, become one kernel that is told its extents: code generation
-// takes most of a compilation's time, and these kernels wait for memory whether they know them or
-// not.
+// Kernels that are identical except for extents and strides (of layers that grow in width, of
+// packed weights) become one kernel that takes its extents as run-time dimensions: code generation
+// takes most of a compilation's time, and these kernels are memory-bound either way.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +13,24 @@
 
 namespace heddle::lower {
 
-// A kernel behind the pass open_extents. Two kernels with the same opened text are alike.
+// A kernel after the pass open_extents. Two kernels with the same opened text can be shared.
 struct OpenExtents {
   kernel::Kernel kernel;
-  std::vector<int64_t> dims;  // what its dimensions stand for in the kernel that it came from
+  std::vector<int64_t> dims;  // the values of its dimensions in the original kernel
 };
-// Runs the pass, or leaves it out where it is disabled. True: the kernel has changed.
+// Runs the pass, unless it is disabled. True: the kernel has changed.
 using OpenPass = std::function<bool(kernel::Kernel*, const Context&)>;
 OpenExtents opened(const kernel::Kernel& kernel, const OpenPass& pass);
 
 struct SharedExtents {
   kernel::Kernel kernel;
-  std::vector<std::vector<int64_t>> dims;  // for each of the kernels that were alike
+  std::vector<std::vector<int64_t>> dims;  // for each of the kernels that share it
 };
 
-// One kernel for all whose opened form is `form`, by the values of its dimensions (`values`, one
-// list a kernel): those on which all agree are numbers again, those that always go together are
-// one. None: more dimensions would be left than are worth having, or the result breaks an invariant
-// of kernels.
+// One kernel for all kernels of the opened form `form`; `values`: the values of its dimensions, one
+// list per kernel. Dimensions with one value in all kernels become numbers again; dimensions that
+// are always equal, or multiples, become one. Nullopt: too many dimensions are left, or the result
+// breaks an invariant of kernels.
 std::optional<SharedExtents> share_extents(const kernel::Kernel& form,
                                            const std::vector<std::vector<int64_t>>& values);
 

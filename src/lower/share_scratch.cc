@@ -1,7 +1,7 @@
 // Scratch buffers that are not alive together share bytes: best fit by live ranges within a task.
 // Statements are numbered in their order. A buffer is alive from its first access to its last, and
-// all through a loop with accesses inside, unless they are all inside and each iteration stores the
-// whole buffer before it loads of it.
+// throughout a loop with accesses inside, unless all its accesses are inside and each iteration
+// stores the whole buffer before it loads from it.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -43,7 +43,7 @@ class LiveRanges {
  public:
   explicit LiveRanges(const Kernel& kernel) : k_(kernel), accesses_(kernel.buffers.size()) {}
 
-  // Groups come one after the other.
+  // Groups must be added in order.
   void add(const Block& body) { walk(body, 0); }
 
   // The statements from the first to the last where the buffer is alive; bytes 0: never.
@@ -97,8 +97,8 @@ class LiveRanges {
       accesses_[buffer.index()].push_back(std::move(access));
   }
 
-  // Does each iteration of the loop store every element before it loads one? The first access has
-  // to do that: a store in loops of its own, which read nothing of the buffer.
+  // Whether each iteration of the loop stores every element before it loads one: the first access
+  // must be a store of all elements, in loops that load nothing of the buffer.
   bool is_stored_first(const std::vector<Access>& accesses, size_t loop) const {
     const Access& first = accesses.front();
     if (!first.store || first.store->mask.valid() || first.store->indices.size() != 1 ||
@@ -135,17 +135,16 @@ class LiveRanges {
   const Kernel& k_;
   std::vector<std::vector<Access>> accesses_;  // by buffer, in order
   std::vector<Loop> loops_;
-  std::vector<size_t> around_;  // loops, of the statement at hand
+  std::vector<size_t> around_;  // loops around the current statement
   std::map<uint32_t, ExprId> lets_;
   int64_t next_ = 0;
 };
 
 }  // namespace
 
-// Little scratch stays where it is: all of it fits the first cache. A GPU's threads meet at a
-// barrier more where bytes change hands, which is for scratch that limits how many blocks run
-// beside each other. Subgroups with tasks of their own have little scratch, which make_blocks
-// repeats.
+// Little scratch stays where it is: all of it fits L1. On a GPU, reusing bytes costs a barrier, so
+// it is for scratch that limits the number of concurrent blocks. Subgroups with a task each have
+// little scratch, which make_blocks replicates.
 static bool is_worth_it(const Kernel& kernel, const Context& context) {
   constexpr int64_t kLimitsBlocks = 16 << 10;
   if (context.lanes == 0) return 2 * kernel.scratch_bytes > context.target->first_cache_bytes();

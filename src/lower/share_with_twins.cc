@@ -18,7 +18,7 @@ kernel::Buffer* only_scratch(kernel::Kernel* kernel) {
   return found;
 }
 
-// Extents of scratch are numbers: all get the largest one's.
+// Extents of scratch must be numbers: all kernels get the largest one.
 void level_scratch(std::vector<kernel::Kernel>* kernels) {
   int64_t elems = 0, bytes = 0;
   for (kernel::Kernel& kernel : *kernels) {

@@ -1,6 +1,6 @@
-// Kernels that are alike but for where they begin to read, as the steps of an unrolled recurrence
-// are, can be one kernel that is told where: the constant part of the indices into each input (the
-// least of all places that read the input; only where that is not 0) becomes a run-time dimension.
+// Kernels that differ only in where they begin to read, as the steps of an unrolled recurrence do,
+// can be one kernel with run-time offsets: the constant part of the indices into each input (the
+// least of all its reads, if that is not 0) becomes a run-time dimension.
 
 #include <algorithm>
 #include <limits>
@@ -26,7 +26,7 @@ class Shifter {
  public:
   explicit Shifter(Kernel* kernel) : k_(*kernel) {}
 
-  // What the new dimensions stand for.
+  // Returns the values of the new dimensions.
   std::vector<int64_t> run() {
     least_.assign(k_.buffers.size(), kNotRead);
     for (const kernel::Phase& phase : k_.phases)
@@ -46,11 +46,11 @@ class Shifter {
  private:
   static constexpr int64_t kNotRead = std::numeric_limits<int64_t>::max();
 
-  // Flat inputs: what stitch makes.
   static bool reads_at_place(const Stmt& stmt) {
     return stmt.kind == StmtKind::prefetch || stmt.kind == StmtKind::fragment_load;
   }
 
+  // Flat inputs, as stitch makes them.
   bool may_shift(kernel::BufferId id) const {
     const kernel::Buffer& buffer = k_.buffer(id);
     return buffer.space == kernel::Space::global && buffer.access == kernel::Access::in &&

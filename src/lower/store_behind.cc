@@ -1,10 +1,10 @@
-// The last sweep of a row, which stores past the caches what lies in scratch, goes into the sweep
-// that fills this scratch for the next row. Memory takes streamed lines slower than a core that
-// only copies makes them, and is idle while a core computes: done together they take little more
-// than the longer of both. A task becomes several rows; its first row is computed and its last one
-// stored by itself. Nothing changes where the last sweep computes functions itself, where what it
-// reads is not filled element by element, where rows are short or begin with much arithmetic, or
-// where there would be too few tasks for the target's cores.
+// Moves the last sweep of a row, which streams scratch past the caches, into the sweep that fills
+// this scratch for the next row. Memory takes streamed lines more slowly than a core that only
+// copies produces them, and is idle while a core computes: together they take little more than the
+// longer of both. A task becomes several rows; the computation of its first row and the store of
+// its last one are not overlapped. Nothing changes if the last sweep computes functions itself, if
+// its scratch is not filled element by element, if rows are short or begin with much arithmetic, or
+// if there would be too few tasks for the target's cores.
 
 #include <algorithm>
 #include <functional>
@@ -104,7 +104,7 @@ class StoreBehind {
     return 1;
   }
 
-  // A vector loop that streams, without functions.
+  // Whether a vector loop streams and computes no functions.
   bool is_plain_copy(const Stmt& loop) const {
     if (loop.kind != StmtKind::loop || loop.loop != LoopKind::vector) return false;
     bool streams = false;
@@ -121,7 +121,7 @@ class StoreBehind {
     return streams;
   }
 
-  // All that the sweep reads of scratch it reads at the place of its own iteration.
+  // Whether the sweep reads one scratch buffer, and only at the index of its own iteration.
   bool find_scratch(const Stmt& loop) {
     for (const Stmt& stmt : loop.body)
       for (ExprId id : kernel::reachable(k_, expressions(stmt))) {
@@ -144,8 +144,8 @@ class StoreBehind {
     return any(root.body) || any(root.otherwise);
   }
 
-  // The next row begins with more arithmetic than what fills the scratch: it runs beside the stores
-  // as it is.
+  // Whether the next row begins with more arithmetic than the sweep that fills the scratch: this
+  // already overlaps with the stores.
   bool drains_beside_first(const Block& row) const {
     int64_t first = 0, filling = 0;
     for (const Stmt& stmt : row) {
@@ -155,7 +155,7 @@ class StoreBehind {
     return first > filling;
   }
 
-  // Of one vector of a sweep; places do not count.
+  // Operations on one vector of a sweep, without index arithmetic.
   int64_t operations(const Stmt& root) const {
     std::unordered_set<uint32_t> seen;
     int64_t sum = 0;
@@ -173,8 +173,7 @@ class StoreBehind {
     return sum;
   }
 
-  // By loops that together have one vector for each of the sweep's, none of them behind a
-  // statement that reads what was filled.
+  // Whether loops outside branches fill the scratch, with one vector for each vector of the sweep.
   bool is_filled_once(const Block& row, const Stmt& last) const {
     int64_t points = 0;
     bool good = true;
@@ -200,7 +199,7 @@ class StoreBehind {
     return good && extent.op == Op::constant && points == extent.imm;
   }
 
-  // The row's named values that the sweep reads live on in registers.
+  // Named values of the row that the sweep reads are kept in registers for the next row.
   void add_carried(const Block& row, const Stmt& last) {
     std::unordered_set<uint32_t> read;
     for (const Stmt& stmt : last.body)
@@ -228,8 +227,8 @@ class StoreBehind {
     return values;
   }
 
-  // The sweep's statements in front of those that overwrite what it reads. What it fetches ahead it
-  // fetches ahead of the row at hand.
+  // Inserts the sweep's statements before the stores that overwrite its operands. Its prefetches
+  // are ahead of the current row.
   void insert(const Stmt& last, VarId task, ExprId here, const std::vector<ExprId>& before,
               Stmt* into) {
     if (into->kind != StmtKind::loop) return;

@@ -92,14 +92,15 @@ ExprId emit_word(kernel::Kernel* kernel, Type type, const std::vector<ExprId>& p
     const int bits = tensor::type_bits(kernel->expr(parts[i]).type);
     ExprId x = kernel->add({Op::bitcast, bits == 8 ? Type::u8 : Type::u16, {parts[i]}});
     x = kernel->convert(x, type);
-    if (i > 0) x = kernel->binary(Op::shl, x, kernel->constant(type, static_cast<double>(bits * i)));
+    if (i > 0)
+      x = kernel->binary(Op::shl, x, kernel->constant(type, static_cast<double>(bits * i)));
     word = i > 0 ? kernel->binary(Op::or_, word, x) : x;
   }
   return word;
 }
 
-// With both sides scaled so that y has a reciprocal r: q = x r, and what is left of x once more
-// times r. Where nothing finite is left (a zero or infinite y, an infinite q) q is the result.
+// With both sides scaled so that y has a reciprocal r: q = x r, corrected by the remainder times r.
+// Where the remainder is not finite (a zero or infinite y, an infinite q) q is the result.
 ExprId emit_shared_quotient(kernel::Kernel* k, ExprId x, ExprId y) {
   auto number = [&](double value) { return k->constant(Type::f32, value); };
   const ExprId size = k->unary(Op::abs, y);
@@ -136,7 +137,7 @@ ExprId emit_op(kernel::Kernel* k, Opcode opcode, Type type, const hlo::Instr* in
   } else if (opcode == Opcode::reduce_precision) {
     result = reduce_precision(k, instr, x[0]);
   } else if (fast && opcode == Opcode::divide) {
-    // By one value for a whole row: its reciprocal is computed once.
+    // One divisor for a whole row: its reciprocal is computed once.
     result = k->binary(Op::mul, x[0], k->binary(Op::div, k->constant(type, 1), x[1]));
   } else {
     std::optional<Op> op = kernel_op(opcode);

@@ -30,7 +30,7 @@ class BoxPutter {
   }
 
  private:
-  // The first element of the box in its array.
+  // Index in the array of the updated slice's first element.
   ExprId begin_of(const stage::Output& output) {
     ExprId sum = k_.constant(0);
     for (const stage::Start& start : output.starts) {
@@ -63,7 +63,7 @@ class BoxPutter {
     return result;
   }
 
-  // In a group that stores there: behind its begin, which it computes first.
+  // Offsets the group's stores to `buffer` by `begin`, which it computes first.
   void move_stores(BufferId buffer, ExprId begin, Block* body) {
     std::optional<VarId> name;
     visit(buffer, body, [&](Stmt* stmt) {

@@ -1,4 +1,4 @@
-// Private to stitch: boxes that are stored where they belong in an array (stage::Output::array).
+// Private to stitch: dynamic-update-slices stored in place in their array (stage::Output::array).
 #pragma once
 
 #include "kernel/kernel.h"
@@ -6,8 +6,8 @@
 
 namespace heddle::stitch {
 
-// Moves what a kernel stores of such outputs to where the box begins: the kernel's globals are the
-// graph's inputs, then its outputs. Each group finds out for itself.
+// Offsets the kernel's stores to these outputs by the start of the updated slice, which each group
+// computes. The kernel's globals are the graph's inputs, then its outputs.
 void put_boxes(const stage::StageGraph& graph, kernel::Kernel* kernel);
 
 }  // namespace heddle::stitch

@@ -1,6 +1,5 @@
-// A chain of products (stages.md §4.7): in each task one block of rows goes through all of them,
-// and what lies between two stays in scratch, row behind row. Links of rows go through the block
-// row by row.
+// A chain of products (stages.md §4.7): each task takes one block of rows through all of them, with
+// the intermediate values in scratch, row by row. Links of rows process the block row by row.
 #include "schedule/chain_rows.h"
 
 #include <algorithm>
@@ -42,7 +41,7 @@ class ChainEmitter {
   }
 
  private:
-  // A task's block: the values of the batch's digits, its first line and row, how many there are.
+  // A task's block: the values of the batch's digits, its first line and row, and their counts.
   struct Place {
     std::vector<Expr> batch;
     Expr y, m;
@@ -70,7 +69,7 @@ class ChainEmitter {
                  chain_.links.size());
   }
 
-  // Every value that is kept has the rows of a block; what a row's stages hand on, those of one.
+  // Values kept between links have the rows of a block; values inside a link of rows, one row.
   void add_buffers() {
     const int64_t rows = block_rows(chain_, graph_, records_);
     for (size_t i = 0; i < chain_.links.size(); ++i) {
@@ -82,7 +81,7 @@ class ChainEmitter {
                                : k_.add_scratch(fmt::format("d{}", number),
                                                 graph_.stage(kept.stage).values[0].type,
                                                 rows * row_pitch(graph_, kept));
-        s_.homes_[number][0].kind = Home::Kind::buffer;  // settle() says where
+        s_.homes_[number][0].kind = Home::Kind::buffer;  // settle() sets the address
       }
       if (!link.rows) continue;
       for (StageId id : link.joined) {
@@ -146,7 +145,7 @@ class ChainEmitter {
     return group;
   }
 
-  // The number of the block's first row where all are counted through.
+  // The number of the block's first row where rows are counted through all batches and lines.
   Expr counted(const Place& at) const {
     const Link& first = chain_.links[0];
     const Stage& value = graph_.stage(first.value);
@@ -167,7 +166,7 @@ class ChainEmitter {
     return number;
   }
 
-  // Where a value that is kept lies: rows of the block one behind the other, columns in a row.
+  // Sets the address of a kept value: the rows of the block in sequence, columns contiguous.
   void settle(const Link& link, const Kept& kept, const Place& at) {
     const int64_t pitch = row_pitch(graph_, kept);
     Home& home = s_.homes_[kept.stage.index()][0];

@@ -1,5 +1,5 @@
 // Reductions over the rows of a product (schedule/column_sums.h): a task adds every row of its
-// tiles to one vector of registers a vector of columns, and stores these when its rows are done.
+// tiles to one vector register per vector of columns, and stores these after its last row.
 #include "schedule/column_sums.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void GemmEmitter::start_sums(const Panel& panel, Block* block) {
   }
 }
 
-// One row of vector `vector_`, whose product's digits are given.
+// Adds one row of vector `vector_`, at the given digits of the product.
 void GemmEmitter::add_to_sums(const std::vector<Expr>& digits, Block* block) {
   for (const Sum& sum : column_sums_) {
     const Stage& stage = s_.placed_.graph.stage(sum.what.stage);

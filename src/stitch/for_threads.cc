@@ -12,7 +12,8 @@ using kernel::StmtKind;
 
 namespace {
 
-// A store of a whole subgroup's: its lanes have all read what one of them overwrites.
+// Whether a global store is uniform: one lane overwrites an element that all lanes of the subgroup
+// read.
 bool stores_uniformly(const Kernel& kernel, const Block& body) {
   return std::any_of(body.begin(), body.end(), [&](const Stmt& stmt) {
     if (stmt.kind == StmtKind::loop && stmt.loop == LoopKind::vector) return false;
@@ -22,7 +23,7 @@ bool stores_uniformly(const Kernel& kernel, const Block& body) {
   });
 }
 
-// Threads of a block may read what another one overwrites, but for maps, element by element.
+// Threads of a block may read elements that another thread overwrites, except in elementwise maps.
 bool may_be_in_place(const Kernel& kernel, const stage::StageGraph& graph) {
   if (graph.stages.size() > 1) return false;
   for (const kernel::Phase& phase : kernel.phases)
@@ -45,7 +46,7 @@ Stitched stitch_for_threads(const stage::PlacedFusion& placed, const std::string
       if (!result.in_part[o]) result.in_place[o] = -1;
     result.may_overwrite.clear();
   }
-  for (kernel::Buffer& buffer : result.kernel.buffers)  // all memory of a device is
+  for (kernel::Buffer& buffer : result.kernel.buffers)  // as all memory of a device is
     if (buffer.space == kernel::Space::global) buffer.aligned_bytes = 64;
   result.kernel.schedule = stage::to_string(placed.schedule, placed.graph);
   return result;

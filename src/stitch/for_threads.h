@@ -1,5 +1,5 @@
-// Private to stitch: a fusion of rows on a GPU, made with the threads of a subgroup or block as the
-// lanes of vectors. lower/ makes threads and blocks of them.
+// Private to stitch: a fusion of rows on a GPU, with the threads of a subgroup or block as vector
+// lanes. lower/ turns these into threads and blocks.
 #pragma once
 
 #include "stitch/stitcher.h"

@@ -1,5 +1,5 @@
-// The GEMM family's code (docs/gemm.md): register tiles of mr rows by nv vectors, B read in
-// panels, A in place, the next panel fetched ahead, the epilogue done on the tile.
+// The GEMM family's code (docs/gemm.md): register tiles of mr rows by nv vectors, B read in panels,
+// A in place, the next panel prefetched, the epilogue applied to the tile.
 #include <algorithm>
 
 #include "schedule/bounded_rows.h"
@@ -31,7 +31,7 @@ GemmEmitter::GemmEmitter(Stitcher* s, int number)
   if (copies_lines(gemm_, shape_)) window_lines_ = stage::window_lines(shape_, stage_);
   turned_.resize(s->placed_.graph.stages.size());
   block_.count = extents_[shape_.k[0]];
-  if (stage_.loads[shape_.a_load].source.input < 0) return;  // read_from() says it
+  if (stage_.loads[shape_.a_load].source.input < 0) return;  // read_from() sets it
   a_ = input_of(shape_.a_load);
   a_at_ = coordinate(shape_.a_load);
 }
@@ -45,7 +45,7 @@ void GemmEmitter::count_words() {
   if (shape_.b_panel == 0) return;
   b_place_ = floor_div(b_place_, word_, extents_);
   kernel::Buffer& packed = k_.buffers[input_of(shape_.b_load).index()];
-  if (packed.type == operand_type()) return;  // another product of the kernel reads it, too
+  if (packed.type == operand_type()) return;  // already converted for another product
   packed.type = operand_type();
   packed.extents[0] /= word_;
 }
@@ -96,8 +96,8 @@ void GemmEmitter::add_grid(kernel::Group* group, const std::string& name, int64_
   group->grid.push_back({var, k_.constant(extent)});
 }
 
-// Tasks over (batch, lines, rows, groups, panel): neighbours share their rows of A; or with the
-// panel first: neighbours share it.
+// Tasks over (batch, lines, rows, groups, panel): adjacent tasks share their rows of A; or with the
+// panel first: they share the panel.
 kernel::Group GemmEmitter::group(const AxisPart& lines, const AxisPart& rows, int64_t panels,
                                  int64_t first_panel, int64_t width) {
   kernel::Group group;
@@ -146,7 +146,7 @@ template <typename Emit>
 void GemmEmitter::for_run(const char* name, const Run& run, const Expr& origin, const Expr& first,
                           Block* block, Emit&& emit) {
   Expr start = origin + Expr(run.start);
-  // Where rows may be fewer at run time there may be none for this tile.
+  // At run time there may be fewer rows, and none for this tile.
   const bool may_go = run.rows > 1 && schedule::is_bounded(stage_.instr);
   if (run.count == 1 && !may_go) return emit(start, first, block);
   VarId var = k_.add_var(name);

@@ -1,4 +1,4 @@
-// What the GEMM family fetches ahead: the next panel of B, the next rows of A, the lines that the
+// Prefetches of the GEMM family: the next panel of B, the next rows of A, the cache lines that the
 // results will be stored to.
 #include "stitch/gemm_emitter.h"
 
@@ -6,14 +6,14 @@ namespace heddle::stitch {
 
 namespace {
 
-// Rows of A up to so many bytes a tile are fetched into the first cache: short rows end before the
-// processor's own prefetching has found them. Longer ones are only worth it where they do not stay
-// in the second cache because few panels read them.
+// A tile's rows of A of up to this many bytes are prefetched into L1: short rows end before the
+// hardware prefetcher has detected them. Longer rows are prefetched into L2, and only where few
+// panels read them: with many panels they stay in L2.
 constexpr int64_t kShortRowsBytes = 16 << 10, kFewPanels = 4;
 constexpr int64_t kMostAStep = 8;
-// With less to sum up the stores themselves are as early as their prefetches.
+// With a shorter K the stores come as early as their prefetches.
 constexpr int64_t kLeastSum = 32;
-// What an epilogue reads and is smaller lies near by.
+// Smaller operands of an epilogue are in a near cache.
 constexpr int64_t kLargeReadBytes = 1 << 20;
 
 }  // namespace
@@ -29,8 +29,8 @@ void GemmEmitter::add_prefetch(BufferId buffer, const Expr& at, int level, bool 
   block->push_back(std::move(stmt));
 }
 
-// Lines of the next panel, spread evenly over the elements of k of all tiles against this one: the
-// record's `prefetch` lines each `ku` elements. Here are those of the next `steps` elements.
+// Prefetches the next panel, spread evenly over the elements of k of all tiles of this panel: the
+// record's `prefetch` cache lines per `ku` elements. Emits those of the next `steps` elements.
 void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t steps, Block* block) {
   if (gemm_.prefetch == 0 || shape_.b_panel == 0) return;
   const int64_t line = 64 / tensor::type_bytes(k_.buffer(input_of(shape_.b_load)).type);
@@ -40,7 +40,7 @@ void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t st
   for (int k : shape_.k) first[k] = Expr(0);
   Expr number = panel.number + Expr(1);
   if (is_cut_) {
-    // Behind the last panel: the first one of the next block of K, or of the next task.
+    // After the last panel comes the first one of the next block of K, or of the next task.
     const Expr wrapped = floor_div(block_.panel + Expr(1), block_.panels, s_.scope_extents_);
     if (!block_.last) number = number - wrapped * block_.panels;
     first[shape_.k[0]] = block_.last ? block_.start - wrapped * block_.start.constant()
@@ -52,8 +52,8 @@ void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t st
     add_prefetch(input_of(shape_.b_load), next + done + Expr(j * line), 2, false, block);
 }
 
-// What lies behind this tile's rows of A, as long as these: what the next tile has new, if rows are
-// dense. A part of it each of the `steps` steps over `count` elements of k.
+// Prefetches the range after this tile's rows of A, of the same length: the next tile's rows, if
+// rows are dense. Each of the `steps` steps over `count` elements of k prefetches a part of it.
 void GemmEmitter::prefetch_rows(const Tile& tile, const KRange& range, const Expr& step,
                                 int64_t steps, int64_t count, Block* block) {
   if (stage_.loads[shape_.a_load].source.input < 0) return;  // in a cache already
@@ -63,7 +63,7 @@ void GemmEmitter::prefetch_rows(const Tile& tile, const KRange& range, const Exp
   const int64_t row = a.factor_of(out);
   const int64_t rows = gemm_.my > 1 ? tile.lines->rows : tile.rows->rows;
   const int64_t line = 64 / tensor::type_bytes(k_.buffer(input_of(shape_.a_load)).type);
-  // Not where a tile reads only a part of what lies there: one group of many, say.
+  // Not where a tile reads only a part of each row: one group of many, say.
   const int64_t apart = shape_.m >= 0 ? a.factor_of(shape_.m) : row;
   if (row < line || apart > 2 * count * word_) return;
   const int64_t lines = (rows * row + line - 1) / line, each = (lines + steps - 1) / steps;
@@ -81,9 +81,9 @@ void GemmEmitter::prefetch_rows(const Tile& tile, const KRange& range, const Exp
   digits_ = saved;
 }
 
-// The lines that the tile's results will be stored to, and those that its epilogue reads beside the
-// sums, where its columns are neighbours there: rows lie too far apart to be found by the
-// processor.
+// Prefetches the cache lines that the tile's results will be stored to and that its epilogue reads
+// besides the sums, where columns are contiguous: rows are too far apart for the hardware
+// prefetcher.
 void GemmEmitter::prefetch_results(const Panel& panel, const Tile& tile, Block* block) {
   if (shape_.k_extent < kLeastSum) return;
   for (StageId joined : joined_) {
@@ -107,7 +107,7 @@ void GemmEmitter::prefetch_results(const Panel& panel, const Tile& tile, Block* 
   }
 }
 
-// Every line of a tile at `place`, which is an expression over the dot's out digits.
+// Prefetches every cache line of a tile at `place`, an expression over the dot's out digits.
 void GemmEmitter::prefetch_tile(const Panel& panel, const Tile& tile, BufferId buffer,
                                 const Expr& place, bool for_write, Block* block) {
   if (place.factor_of(shape_.n) != 1) return;

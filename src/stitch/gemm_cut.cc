@@ -1,6 +1,6 @@
-// K in blocks: tasks of several panels, the sums in scratch from one block of K to the next. The
-// order of a sum is that of K, as without: a convolution is cut along its outermost digit, the
-// window's lines.
+// K in blocks: tasks of several panels, with the sums in scratch between blocks of K. The order of
+// summation does not change: a convolution is blocked along its outermost digit of k, the window's
+// lines.
 #include <algorithm>
 
 #include "stitch/gemm_emitter.h"
@@ -79,7 +79,7 @@ kernel::Group GemmEmitter::cut_group(const AxisPart& lines, const AxisPart& rows
   return group;
 }
 
-// A tile's sums come from scratch, or wait there for the next block of K.
+// Loads a tile's sums from scratch, or stores them there for the next block of K.
 void GemmEmitter::move_sums(const Panel& panel, const Tile& tile, bool load, Block* block) {
   const Segment all_rows{0, 1, 0, tile.rows->rows};
   VarId l = k_.add_var("l");

@@ -1,7 +1,8 @@
 // Private to stitch: the code of one kernel of the GEMM family (docs/gemm.md, stages.md §4.9).
-// gemm.cc makes the tasks and walks the tiles, gemm_tile.cc computes one, gemm_fragments.cc one by
-// an instruction on tiles, gemm_lines.cc a convolution by one, gemm_panel.cc reads B, gemm_ahead.cc
-// fetches ahead, gemm_turned.cc stores along rows, gemm_cut.cc cuts K.
+// gemm.cc creates the tasks and iterates over the tiles, gemm_tile.cc computes a tile,
+// gemm_fragments.cc a tile with a matrix instruction, gemm_lines.cc a convolution with one,
+// gemm_panel.cc reads B, gemm_ahead.cc prefetches, gemm_turned.cc stores transposed outputs,
+// gemm_cut.cc blocks K.
 #pragma once
 
 #include "schedule/gemm.h"
@@ -23,15 +24,15 @@ class GemmEmitter {
   GemmEmitter(Stitcher* s, int row);
   std::vector<kernel::Group> emit();
 
-  // For chains (chain.cc). What A is read from, instead of an input: element `at` (an expression
-  // over the product's digits) less `base` (in scope).
+  // For chains (chain.cc). Reads A from `buffer` instead of an input: element `at` (an expression
+  // over the product's digits) minus `base` (in scope).
   void read_from(BufferId buffer, Expr at, Expr base);
   void make_panel();  // of copy_b
   // All panels against one block of rows.
   void emit_block(const std::vector<Expr>& batch, const AxisPart& lines, const AxisPart& rows,
                   const Expr& y0, const Expr& m0, Block* block);
-  // For pools behind a convolution (pooled.cc). The panels of `width` columns from `column` on
-  // against `lines` whole lines from `first` on, `most_lines` at most.
+  // For pools after a convolution (pooled.cc). Multiplies the panels of columns [column, column +
+  // width) by `lines` whole lines from `first` on, at most `most_lines`.
   void emit_strip(const std::vector<Expr>& batch, const Expr& column, int64_t width,
                   const Expr& first, ExprId lines, int64_t most_lines, Block* block);
 
@@ -51,8 +52,8 @@ class GemmEmitter {
     int64_t fragment_rows = 0;
     BufferId d, a, b;
   };
-  // What a loop over k runs through: `count` elements from `low` on; from a variable where the
-  // window's other digit is a loop's.
+  // Range of a loop over k: `count` elements from `low` on. `moving`: the window whose part inside
+  // the image depends on a loop variable, and the range with it.
   struct KRange {
     int digit = -1;
     int64_t low = 0, count = 1;
@@ -101,7 +102,7 @@ class GemmEmitter {
     int stage = 0, value = 0;
     ExprId x;
   };
-  // `kept`: values of the stages that are turned come back, all others are stored.
+  // `kept`: receives the values of transposed stages (turned_); all others are stored.
   Block finished(const std::vector<Expr>& digits, ExprId sum, std::vector<Kept>* kept = nullptr);
 
   // gemm_fragments.cc
@@ -163,13 +164,14 @@ class GemmEmitter {
                      bool for_write, Block* block);
   void add_prefetch(BufferId buffer, const Expr& at, int level, bool for_write, Block* block);
 
-  // What is read, in the type of the product, then of the sums.
+  // A loaded element, converted to the type of the product, then to that of the sums.
   ExprId widened(ExprId x) { return k_.convert(k_.convert(x, stage_.values[0].type), shape_.type); }
   ExprId zero(Type type) { return emit_constant(&k_, type, 0); }
   ExprId index(const Expr& x) { return s_.index_expr(x); }
   // Linear index of an operand's element at `digits_`.
   Expr operand(int load) const { return substitute(coordinate(load), digits_, s_.scope_extents_); }
-  // With k in words: of a word's first element, or of the word where B is packed in them.
+  // Linear index over the digits. With k in words: that of a word's first element, or of the word
+  // where B is packed in words.
   const Expr& coordinate(int load) const { return load == shape_.b_load ? b_place_ : a_place_; }
   // Elements of the operand between neighbours in a word.
   int64_t part_step(const Expr& place) const { return place.factor_of(shape_.k.back()) / word_; }
@@ -177,7 +179,7 @@ class GemmEmitter {
   BufferId input_of(int load) const { return s_.inputs_[stage_.loads[load].source.input]; }
   // Place of the current k in a row-major panel.
   Expr k_linear() const;
-  // Where the block of K at hand begins along a digit of k.
+  // Start of the current block of K along a digit of k.
   Expr k_start(int digit) const { return digit == shape_.k[0] ? block_.start : Expr(0); }
   Stmt lanes_loop(VarId var, int64_t extent, Block body) {
     return make_loop(LoopKind::vector, var, k_.constant(extent), std::move(body), gemm_.lanes);
@@ -190,16 +192,16 @@ class GemmEmitter {
   int dot_;
   const Stage& stage_;
   const GemmShape& shape_;
-  const int64_t word_;  // elements of k in a step: the innermost digit of k counts these
+  const int64_t word_;  // elements of k in a word; the innermost digit of k counts words
   BufferId a_;
   Expr a_place_, b_place_;
   Expr a_at_, a_base_;  // over the digits; in scope
   int64_t width_ = 0;
   std::vector<int64_t> extents_;   // of the dot's digits
-  std::vector<int64_t> k_places_;  // by shape_.k: words of k between neighbours
-  BufferId panel_;                 // of copy_b
-  // Where K is cut, along its outermost digit: the block at hand (its start, its length, whether it
-  // is the first or the last), and the sums of a task's tiles. Else all of K.
+  std::vector<int64_t> k_places_;  // by shape_.k: stride in the panel, in words
+  BufferId panel_;                 // the scratch for copy_b
+  // The current block of K (its start, its length, whether it is the first or the last) where K is
+  // blocked, along its outermost digit. Else all of K.
   struct KBlock {
     Expr start;
     int64_t count = 0;
@@ -207,26 +209,26 @@ class GemmEmitter {
     Expr panel;  // which of the task's `panels`
     int64_t panels = 1;
   } block_;
-  BufferId sums_;  // [panel, tile, row, vector, lane]; of one tile where K is whole
+  BufferId sums_;  // [panel, tile, row, vector, lane]; of one tile where K is not blocked
   std::optional<stage::WindowLines> window_lines_;  // copied for fragments
   BufferId lines_;                                  // the copy
   int64_t tiles_ = 0;                               // of a panel, at most
   bool is_cut_ = false;
-  // Reductions over the rows: what they are, and their registers against the panel at hand.
+  // Reductions over the rows, and their accumulators for the current panel.
   struct Sum {
     stage::ColumnSum what;
     BufferId registers;
   };
   std::vector<Sum> column_sums_;
-  std::vector<StageId> joined_;  // of the row, without these
+  std::vector<StageId> joined_;  // the row's stages without these reductions
   Expr row_block_;               // number of the task's block of rows
-  int vector_ = 0;               // of the tile, whose epilogue is written
+  int vector_ = 0;               // of the tile: the one whose epilogue is being emitted
   std::vector<Expr> digits_;     // of the dot, in scope: out, then reduced
   std::vector<std::vector<Expr>> epilogue_digits_;
-  // By stage: the place of its elements over the dot's digits, where they are stored along the rows
-  // of a tile instead of its columns; none: along columns.
+  // By stage: the position of its elements over the dot's digits, if they are stored along the rows
+  // of a tile; nullopt: along its columns.
   std::vector<std::optional<Expr>> turned_;
-  bool any_turned_ = false, lines_joined_ = false;  // a tile's rows run on in the next line
+  bool any_turned_ = false, lines_joined_ = false;  // a tile's rows continue in the next line
 };
 
 }  // namespace heddle::stitch

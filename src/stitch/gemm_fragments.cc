@@ -1,11 +1,10 @@
-// A tile of the GEMM family by an instruction on tiles (kernel/mma.h): blocks of 16 rows by 16
-// columns, summed up in fragments, left in scratch, and finished from there row by row.
-//
+// A tile of the GEMM family with a matrix instruction (kernel/mma.h): blocks of 16 rows by 16
+// columns are accumulated in fragments, stored in scratch, and finished from there row by row.
 //   clear, or load, d[i, v]
 //   for k in steps of the instruction:  load a[i], b[v];  d[i, v] += a[i] * b[v]
 //   store d[i, v] in scratch;  for each row: its epilogue
 //
-// The last rows of a block that fill no fragment are computed with some of those before them.
+// Last rows that do not fill a fragment are computed together with some of the rows before them.
 #include <algorithm>
 
 #include "stitch/gemm_emitter.h"
@@ -59,8 +58,8 @@ void GemmEmitter::emit_fragments(const Panel& panel, const Tile& tile, Block* bl
   if (block_.last) emit_rows(panel, tile, start + Expr(before * width_), block);
 }
 
-// The sums of a tile's rows, which lie in scratch from `start` on behind it, and where K is cut
-// before it, too.
+// Computes the sums of a tile's rows into scratch from `start` on; where K is blocked, it adds to
+// the sums that are there.
 void GemmEmitter::sum_fragments(const Panel& panel, Tile tile, const Expr& start, Block* block) {
   using kernel::StmtKind;
   const kernel::MmaDescriptor& mma = *gemm_.tile;
@@ -110,7 +109,7 @@ void GemmEmitter::emit_fragment_step(const Panel& panel, const Tile& tile, int d
   }
 }
 
-// The tile's sums lie in scratch from `start` on: its rows, one after the other.
+// Applies the epilogue, row by row, to the tile's sums in scratch from `start` on.
 void GemmEmitter::emit_rows(const Panel& panel, const Tile& tile, const Expr& start, Block* block) {
   if (any_turned_) return emit_turned_rows(panel, tile, start, block);
   const VarId i = k_.add_var("i");
@@ -131,7 +130,7 @@ void GemmEmitter::emit_rows(const Panel& panel, const Tile& tile, const Expr& st
   block->push_back(make_loop(LoopKind::serial, i, k_.constant(tile.rows->rows), std::move(body)));
 }
 
-// The same where some are stored along the rows: as many at a time as there are lanes, in
+// The same where some outputs are stored along the rows: `kFragmentSide` rows at a time, in
 // registers.
 void GemmEmitter::emit_turned_rows(const Panel& panel, const Tile& tile, const Expr& start,
                                    Block* block) {

@@ -1,6 +1,5 @@
-// A convolution by an instruction on tiles. Its rows are read where they are equally far apart from
-// one end of a block of lines to the other: in a copy of the lines, with zeros around them, in
-// scratch.
+// A convolution with a matrix instruction, which needs a constant stride between rows over a whole
+// block of lines: it reads a copy of the lines in scratch, padded with zeros.
 //
 //   for (image, block of lines, several panels):
 //     copy the lines that the block's window meets
@@ -8,8 +7,8 @@
 //       for 32 rows: fragments, as in gemm_fragments.cc, left in scratch
 //       for each line and row: its epilogue
 //
-// With stride 1 the rows of a line run on into the next: what lies between them is computed, too,
-// and not finished. With another stride each line begins a tile.
+// With stride 1 the rows of a line continue into the next: the rows between two lines are computed
+// too, but not finished. With another stride each line begins a tile.
 #include <algorithm>
 
 #include "stitch/gemm_emitter.h"
@@ -71,13 +70,14 @@ kernel::Group GemmEmitter::lines_group(const AxisPart& lines, int64_t tasks, int
   return group;
 }
 
-// What the block of `count` lines from `y0` on meets, zero where the window is outside.
+// Copies the lines that the windows of the `count` lines from `y0` on read, with zeros outside the
+// image.
 void GemmEmitter::copy_lines(const Expr& y0, int64_t count, Block* block) {
   const WindowLines& all = *window_lines_;
   const int64_t line = all.width() * all.channels, lines = all.down.reach(count);
   const int64_t lanes = 64 / tensor::type_bytes(gemm_.tile->a);
   const ExprId nothing = zero(gemm_.tile->a);
-  // Elements [at, at + n) of scratch, from `from` on or zeros.
+  // Fills elements [at, at + n) of scratch with those from `from` on, or with zeros.
   auto run = [&](const Expr& at, int64_t n, const std::optional<Expr>& from, Block* body) {
     if (n <= 0) return;
     const VarId l = k_.add_var("l");
@@ -119,7 +119,7 @@ void GemmEmitter::copy_lines(const Expr& y0, int64_t count, Block* block) {
     inside = {make_if(is_inside, std::move(inside), std::move(outside))};
   }
   block->push_back(make_loop(LoopKind::serial, u, k_.constant(lines), std::move(inside)));
-  // Rows of the last tile that are none.
+  // Padding rows of the last tile.
   run(Expr(lines * line), all.elements(count) - lines * line, {}, block);
 }
 

@@ -5,8 +5,8 @@
 
 namespace heddle::stitch {
 
-// The panel's columns, contiguous and padded with zeros to whole vectors. Where B runs on along k
-// instead, squares of lanes by lanes are turned in registers.
+// Copies the panel's columns, contiguous and padded with zeros to whole vectors. Where B is
+// contiguous along k instead, squares of lanes by lanes are transposed in registers.
 void GemmEmitter::copy_panel(const Panel& panel, Block* block) {
   const auto [along, elems] = run_of_b();
   const bool whole = elems == shape_.k_extent;
@@ -35,9 +35,9 @@ void GemmEmitter::copy_panel(const Panel& panel, Block* block) {
   for (int k : shape_.k) digits_[k] = Expr(0);
 }
 
-// The digit of k along which B runs on, and for how many of its elements; -1: none. Where all of k
-// lies together, as of filters whose windows lie inside of their features, it is the last digit,
-// beyond its own extent.
+// The digit of k along which B is contiguous, and for how many elements; -1: none. Where all of k
+// is contiguous, as in filters with the window innermost, it is the last digit, used beyond its
+// extent.
 std::pair<int, int64_t> GemmEmitter::run_of_b() {
   const Expr& b = coordinate(shape_.b_load);
   if (shape_.b_n == 1) return {-1, 0};
@@ -68,13 +68,13 @@ void GemmEmitter::copy_columns(const Panel& panel, int v, Block* block) {
   block->push_back(lanes_loop(l, gemm_.lanes, std::move(store)));
 }
 
-// An element of B as it is multiplied, where it is stored in more bits.
+// An element of B in the type in which it is multiplied, where it is stored in a wider one.
 ExprId GemmEmitter::rounded(ExprId x) {
   const Type type = schedule::load_type(stage_, shape_.b_load);
   return word_ > 1 && k_.expr(x).type != type ? k_.convert(x, type) : x;
 }
 
-// Vector v of the panel for `elems` elements of digit `along`.
+// Copies vector v of the panel for `elems` elements of digit `along`.
 void GemmEmitter::turn_columns(const Panel& panel, int v, int along, int64_t elems, Block* block) {
   const int64_t lanes = gemm_.lanes, squares = elems / lanes;
   if (squares > 0) {
@@ -91,8 +91,8 @@ void GemmEmitter::turn_columns(const Panel& panel, int v, int along, int64_t ele
   digits_[along] = Expr(0);
 }
 
-// `count` elements along k from digits_ on, of up to as many columns as there are lanes: loaded
-// along k, turned, stored along n.
+// Copies `count` elements along k from digits_ on, of at most `lanes` columns: loaded along k,
+// transposed, stored along n.
 void GemmEmitter::turn_square(const Panel& panel, int v, int along, int64_t count, Block* block) {
   const int64_t lanes = gemm_.lanes;
   const int64_t columns = std::min(lanes, panel.width - v * lanes);
@@ -155,7 +155,7 @@ ExprId GemmEmitter::b_vector(const Panel& panel, int v, int lane_scope) {
   digits_[shape_.n] = panel.number * width_ + column;
   Expr at = operand(shape_.b_load);
   digits_[shape_.n] = Expr(0);
-  // Padded rows are read like packed ones: what lies behind the columns is not stored.
+  // Whole vectors are read if they stay inside B: lanes past the last column are not stored.
   const int64_t behind = panel.vectors * gemm_.lanes - panel.width;
   const int64_t elems =
       s_.placed_.graph.inputs[stage_.loads[shape_.b_load].source.input].shape.elems();

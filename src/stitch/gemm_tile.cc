@@ -1,4 +1,4 @@
-// One register tile of the GEMM family: cleared, summed up over k, finished by the epilogue.
+// One register tile of the GEMM family: cleared, accumulated over k, finished by the epilogue.
 #include <algorithm>
 
 #include "stitch/gemm_emitter.h"
@@ -11,7 +11,7 @@ std::vector<ExprId> GemmEmitter::acc_at(const Expr& line, const Expr& row, int v
   return {index(line), index(row), k_.constant(v)};
 }
 
-// `body` for each line and row of a part of the tile, all written out.
+// `body` for each line and row of a part of the tile, fully unrolled.
 Block GemmEmitter::over_tile(const Segment& lines, const Segment& rows,
                              const std::function<Block(const Expr& line, const Expr& row)>& body) {
   auto loop = [&](const char* name, const Segment& part, auto&& inner) {
@@ -72,7 +72,8 @@ void GemmEmitter::emit_tile(const Panel& panel, Tile tile, Block* block) {
     move_sums(panel, tile, false, block);
 }
 
-// Padding without a window (of one element), along a digit that is a loop's: all or nothing.
+// The guard for padding without a window (of one element) along a digit that a loop drives: it
+// holds for the whole tile or for none of it.
 ExprId GemmEmitter::guard_of_lines() {
   ExprId all;
   for (const Window& window : shape_.windows) {
@@ -87,7 +88,7 @@ ExprId GemmEmitter::guard_of_lines() {
   return all;
 }
 
-// What the loops over k run through, outermost first: what moves with a loop variable, then the
+// The ranges of the loops over k, outermost first: those that depend on a loop variable, then the
 // rest in the order of B.
 std::vector<GemmEmitter::KRange> GemmEmitter::k_ranges(const Segment& lines,
                                                        const Segment& rows) const {
@@ -111,9 +112,9 @@ std::vector<GemmEmitter::KRange> GemmEmitter::k_ranges(const Segment& lines,
   return moving;
 }
 
-// Joins the innermost ranges while both operands run straight on from one to the next. The last
-// digit carries the joined count (its value may exceed its extent: accesses are linear in k), the
-// others stay at their starts.
+// Merges the innermost ranges while the strides of both operands continue from one to the next. The
+// last digit carries the merged count (its value may exceed its extent: accesses are linear in k),
+// the others stay at their starts.
 int64_t GemmEmitter::merge_inner(std::vector<KRange>* ranges) {
   const KRange inner = ranges->back();
   const Expr& a = a_at_;
@@ -141,8 +142,7 @@ int64_t GemmEmitter::b_factor(int digit) const {
   return 0;
 }
 
-// A number of steps that leaves no rest, if there is one. Tiles at an edge are code for few rows:
-// less of it.
+// The unrolling of k: without remainder if possible. Tiles at an edge serve few rows: no unrolling.
 int64_t GemmEmitter::unrolling(int64_t inner, size_t segments) const {
   const int64_t ku = segments > 1 ? 1 : gemm_.ku;
   if (segments == 1 && inner % ku != 0) {
@@ -152,12 +152,13 @@ int64_t GemmEmitter::unrolling(int64_t inner, size_t segments) const {
   return std::max<int64_t>(1, std::min(ku, inner));
 }
 
-// The part of a window that is inside at the current point: its start in a variable, its length.
+// The part of a window that is inside the image at the current point: returns its start, a
+// variable, and its length in `trips`.
 Expr GemmEmitter::moving_range(const KRange& range, ExprId* trips, Block* block) {
   const Window& window = *range.moving;
   const int64_t step = std::abs(window.dilation);
   Expr at = (window.out >= 0 ? digits_[window.out] * window.stride : Expr(0)) + Expr(window.offset);
-  // Elements below the first, and up to the last, when counted in the direction that rises.
+  // Divided by `step`: the first k inside, and the first k past the end.
   Expr below = window.dilation > 0 ? at * -1 + Expr(step - 1) : at + Expr(step - window.span);
   Expr upto = window.dilation > 0 ? at * -1 + Expr(window.span - 1 + step) : at + Expr(step);
   auto divided = [&](const Expr& x) {
@@ -247,7 +248,7 @@ ExprId GemmEmitter::word_of(const std::vector<ExprId>& parts) {
   return emit_word(&k_, operand_type(), parts);
 }
 
-// Fused where the target can: to imitate it costs a hundred times as much.
+// An fma where the target has one: emulating it costs a hundred times as much.
 ExprId GemmEmitter::add_product(ExprId a, ExprId b, ExprId sum) {
   if (word_ > 1) return k_.add({Op::dot, shape_.type, {a, b, sum}, kernel::mma_row(*gemm_.mma)});
   const bool can = s_.target_.has("fma") || s_.target_.has("avx512f");
@@ -288,7 +289,7 @@ void GemmEmitter::emit_step(const Panel& panel, const Tile& tile, const Segment&
   if (shape_.y >= 0) digits_[shape_.y] = tile.y0;
 }
 
-// The tile is done: the dot's own output, and the maps of its epilogue, element by element.
+// Finishes the tile, element by element: the dot's output, and the maps of its epilogue.
 void GemmEmitter::emit_epilogue(const Panel& panel, const Tile& tile, Block* block) {
   const Segment lines{0, 1, 0, gemm_.my > 1 ? tile.lines->rows : 1};
   const Segment rows{0, 1, 0, tile.rows->rows};
@@ -313,7 +314,7 @@ void GemmEmitter::emit_epilogue(const Panel& panel, const Tile& tile, Block* blo
   }
 }
 
-// What is stored for the element at `digits`, whose sum is given.
+// The epilogue and the stores for the element at `digits` with the given sum.
 Block GemmEmitter::finished(const std::vector<Expr>& digits, ExprId sum, std::vector<Kept>* kept) {
   Block body;
   auto store = [&](int stage, int value, const std::vector<Expr>& at, ExprId x) {

@@ -1,7 +1,7 @@
-// Outputs that run on along the rows of a tile, not along its columns (features before pixels,
-// say): squares of rows by columns are turned in registers, so that each column is stored at once.
-// Of a last vector that is not full, what is finished goes back to the tile's registers first: its
-// other lanes have no elements.
+// Outputs that are contiguous along the rows of a tile, not along its columns (features before
+// pixels, say): squares of rows by columns are transposed in registers, so that each column is one
+// store. Finished values of a last, partial vector go back to the tile's registers first: its other
+// lanes have no elements.
 #include <algorithm>
 
 #include "cost/strides.h"
@@ -9,7 +9,8 @@
 
 namespace heddle::stitch {
 
-// A stage is turned where its one f32 output moves by one element a row, and by others a column.
+// A stage is transposed if its one output is f32 with stride 1 along rows and another along
+// columns.
 void GemmEmitter::find_turned() {
   const std::vector<Stage>& stages = s_.placed_.graph.stages;
   turned_.assign(stages.size(), std::nullopt);
@@ -32,7 +33,7 @@ void GemmEmitter::find_turned() {
   }
 }
 
-// Few columns are stored element by element as fast as they are turned.
+// Storing few columns element by element is as fast as transposing them.
 bool GemmEmitter::is_turned(int64_t columns) const {
   if (!any_turned_ || columns == gemm_.lanes) return any_turned_;
   const auto turned = std::count_if(turned_.begin(), turned_.end(),
@@ -40,8 +41,8 @@ bool GemmEmitter::is_turned(int64_t columns) const {
   return columns >= cost::kLeastTurned && turned == 1;
 }
 
-// Vector v of the tile, of which `columns` are elements. Lines that run on into each other fill the
-// lanes together.
+// Stores vector v of the tile, of which `columns` lanes are elements. Lines that continue into each
+// other fill the lanes together.
 void GemmEmitter::emit_turned(const Panel& panel, const Tile& tile, int v, int64_t columns,
                               Block* block) {
   const int64_t rows = tile.rows->rows, lines = gemm_.my > 1 ? tile.lines->rows : 1;
@@ -52,7 +53,7 @@ void GemmEmitter::emit_turned(const Panel& panel, const Tile& tile, int v, int64
                   {start + first, std::min<int64_t>(gemm_.lanes, together - first)}, block);
 }
 
-// The tile's rows `rows`, counted through its lines.
+// Transposes and stores the tile's rows `rows`, counted through its lines.
 void GemmEmitter::emit_square(const Panel& panel, const Tile& tile, int v, int64_t columns,
                               const Rows& rows, Block* block) {
   const int64_t in_line = tile.rows->rows, lanes = gemm_.lanes;

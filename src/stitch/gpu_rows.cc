@@ -1,4 +1,4 @@
-// What rows do otherwise where their lanes are the threads of a GPU.
+// The parts of RowEmitter that differ where lanes are the threads of a GPU.
 #include <algorithm>
 
 #include "stitch/row_emitter.h"
@@ -7,12 +7,12 @@ namespace heddle::stitch {
 
 bool RowEmitter::is_gpu() const { return s_.target_.kind == target::DeviceKind::gpu; }
 
-// The lanes that exchange values: all of a CPU's, a subgroup's of a GPU's.
+// The lanes that can exchange values: all on a CPU, those of a subgroup on a GPU.
 int RowEmitter::shuffled_lanes() const {
   return is_gpu() ? std::min(lanes_, s_.target_.warp_size) : lanes_;
 }
 
-// A lane takes `width` elements side by side, each into sums of its own.
+// Each lane takes `width` adjacent elements, each with an accumulator of its own.
 void RowEmitter::emit_wide_lanes(int64_t extent, Block* block) {
   const int64_t step = int64_t{lanes_} * row_.width;
   const int64_t blocks = extent / step, rest = extent - blocks * step;
@@ -55,8 +55,8 @@ void RowEmitter::emit_wide_points(const Expr& first, VarId lane, int64_t lanes, 
     emit_point(first + Expr::digit(scope) * row_.width + Expr(c), k_.constant(c), block);
 }
 
-// The partial results of the subgroups, lane 0 of each, meet in scratch; every thread combines them
-// in the same order. `body` has combined the lanes of a subgroup, `lane` is its loop.
+// The partial results of the subgroups, in lane 0 of each, go through scratch; every thread
+// combines them in the same order. `body` has combined the lanes of a subgroup, `lane` is its loop.
 std::vector<ExprId> RowEmitter::combine_subgroups(const Member& member, VarId lane, Block body,
                                                   Block* block) {
   const Stage& stage = stage_of(member);
@@ -82,8 +82,8 @@ std::vector<ExprId> RowEmitter::combine_subgroups(const Member& member, VarId la
   return results;
 }
 
-// A square is read along the one digit and written to scratch, and read from there along the other.
-// Rows of one element more than the lanes: down a column, lanes meet different banks.
+// Reads a square along one digit, writes it to scratch, and reads it from there along the other
+// digit. Rows are padded by one element, so that lanes along a column use different banks.
 void RowEmitter::load_square_through_scratch(const stage::Load& load, BufferId from,
                                              BufferId turned, const Square& square, Block* block) {
   const int64_t pitch = lanes_ + 1;

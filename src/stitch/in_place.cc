@@ -27,7 +27,8 @@ class Overwriting {
       }
   }
 
-  // How well it may: 0: nobody else reads the input; 1: the writer and others do; 2: others; or -1.
+  // Rank of overwriting `input`: 0: only the writer reads it; 1: the writer and others do; 2: only
+  // others do; -1: not allowed.
   int rank(int input) const {
     const Where* writer = where(writer_);
     if (!writer || row(*writer).winograd() || !is_once(writer_)) return -1;
@@ -35,7 +36,8 @@ class Overwriting {
     for (size_t s = 0; s < placed_.graph.stages.size(); ++s) {
       for (const stage::Load& load : placed_.graph.stages[s].loads) {
         if (load.source.input != input) continue;
-        // A chain's links take tiles of their own: there only the stage itself is in step.
+        // A chain's links have different tiles: only the stage itself reads in the order of its
+        // stores.
         if (is_chain_ && (static_cast<int>(s) != writer_ || !row(*writer).gemm())) return -1;
         if (!before(static_cast<int>(s), load, *writer)) return -1;
         (static_cast<int>(s) == writer_ ? own : others) = true;
@@ -76,7 +78,7 @@ class Overwriting {
     return std::get<Row>(placed_.schedule.nodes[place.row]);
   }
 
-  // Does `stage` read what `load` names before the writer stores there?
+  // Whether `stage` reads the elements of `load` before the writer stores there.
   bool before(int stage, const stage::Load& load, const Where& writer) const {
     const Where* reader = where(stage);
     if (!reader || at(stage).phase > at(writer_).phase) return false;
@@ -86,26 +88,26 @@ class Overwriting {
     if (reader->group != writer.group || reader > &writer || !load.guards.empty() ||
         iterated(reading) != writing.out_extents() || !(load.coordinates[0] == writing.position))
       return false;
-    // Of several values each is stored before the next one reads.
+    // With several values, one is stored before the next one's operands are read.
     if (stage == writer_) return writing.values.size() == 1;
     return (is_once(stage) && same_order(*reader, writer) && same_task(reading, stage));
   }
 
-  // A table is read where it is to be written; its updates are no part of that.
+  // A scatter reads its table where it writes it; the digits of its updates do not count.
   static std::vector<int64_t> iterated(const Stage& stage) {
     return stage.scatter >= 0 ? stage.out_extents() : stage.extents();
   }
 
-  // Is each element computed in one iteration of the loops around the stage? Tiles that lie side by
-  // side and do not divide a digit end behind it, where nothing is computed: that counts in
-  // `recompute`.
+  // Whether each element is computed in one iteration of the loops around the stage. Adjacent tiles
+  // that do not divide a digit reach past its end, where nothing is computed, but `recompute`
+  // counts it.
   bool is_once(int stage) const {
     if (at(stage).recompute <= kOnce) return true;
     const auto& computing =
         std::get<Row>(placed_.schedule.nodes[static_cast<size_t>(at(stage).row)]);
     if (computing.gemm() && !is_chain_) return false;
     const Stage& computed = placed_.graph.stages[static_cast<size_t>(stage)];
-    double filled = 1;  // what the tiles hold, over what the digits do
+    double filled = 1;  // elements in the tiles over elements in the digits
     for (size_t d = 0; d < computed.out.size(); ++d) {
       const int64_t extent = computed.out[d].extent, tile = at(stage).need[d].extent;
       std::vector<int64_t> steps;  // of the loops around it
@@ -125,7 +127,7 @@ class Overwriting {
     return at(stage).recompute <= filled * kOnce;
   }
 
-  // In one row: its own loops run through both in the same way.
+  // Whether the loops of a common row run through both in the same order.
   bool same_order(const Where& reader, const Where& writer) const {
     if (reader.row != writer.row) return true;
     if (row(writer).gemm()) return same_tile_element(reader, writer);
@@ -136,16 +138,15 @@ class Overwriting {
     });
   }
 
-  // A tile is stored before others are computed: both stand at the same element of it, neither is
-  // transposed against the other.
+  // A tile is stored before others are computed: whether both are at the same element of the tile,
+  // neither transposed against the other.
   bool same_tile_element(const Where& reader, const Where& writer) const {
     std::vector<std::vector<index::Expr>> digits;
     return static_cast<bool>(stage::invert_epilogue(placed_.graph, row(writer).joined, &digits)) &&
            digits[static_cast<size_t>(reader.stage)] == digits[static_cast<size_t>(writer.stage)];
   }
 
-  // In every iteration of the loops around both, the elements that are read are among those that
-  // are written.
+  // Whether in every iteration of the loops around both, the elements read are among those written.
   bool same_task(const Stage& reading, int stage) const {
     const auto &a = at(stage).path, &b = at(writer_).path;
     size_t common = 0;

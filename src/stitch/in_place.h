@@ -7,12 +7,12 @@
 
 namespace heddle::stitch {
 
-// By output: an input of its size on whose memory it may lie: every element is read for the last
-// time before it is written, by the task that writes it or in a phase before.
+// By output: the inputs of its size that it may overwrite: every element is read for the last time
+// before it is written, by the task that writes it or in an earlier phase.
 struct OverwrittenInputs {
   std::vector<std::vector<int>> allowed;
-  // One of them, or -1. No input serves two outputs; one that only the output's own stage reads is
-  // taken first.
+  // One of them, or -1. No input is chosen for two outputs; inputs that only the output's stage
+  // reads are chosen first.
   std::vector<int> chosen;
 };
 

@@ -21,8 +21,8 @@ Rewriter copy_of(const Kernel& from, const Buffers& globals, Kernel* to) {
   return {from, globals, to};
 }
 
-// Single elements that it reads (counters, where a box begins), by buffer, are read once, in front
-// of it.
+// Reads the one-element inputs of `from` (counters, start indices) once, before its statements. By
+// buffer: the variable.
 std::vector<VarId> read_numbers(const Kernel& from, const Rewriter& copy, Kernel* to,
                                 std::vector<Stmt>* block) {
   std::vector<VarId> numbers(static_cast<size_t>(from.global_count()));

@@ -1,4 +1,4 @@
-// Private to stitch: a kernel inside another one, its phases and groups as they are.
+// Private to stitch: inlines a kernel into another one, with its phases and groups unchanged.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace heddle::stitch {
 
-// `globals`: the buffers of `to` that stand for the global buffers of `from`, all flat. Its scratch
-// lies at the same offsets.
+// `globals`: the buffers of `to` that replace the global buffers of `from`, all flat. The scratch
+// of `from` keeps its offsets.
 std::vector<kernel::Phase> inline_phases(const kernel::Kernel& from,
                                          const std::vector<kernel::BufferId>& globals,
                                          kernel::Kernel* to);

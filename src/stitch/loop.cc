@@ -1,5 +1,5 @@
-// A while whose step is kernels as one kernel: the state in the outputs and in scratch, the steps a
-// serial loop around the step's statements (stages.md §4.10).
+// A while loop of kernels as one kernel: the state is in the outputs and in scratch, and a serial
+// loop runs the statements of a step (stages.md §4.10).
 #include "stitch/loop.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ BodyReads::BodyReads(const Instr* loop) : loop_(loop) {
     for (size_t o = 0; o < instr->operands().size(); ++o) {
       const int64_t leaf = leaf_of(instr->operand(o));
       if (leaf < 0 || (instr == body.root() && leaf == static_cast<int64_t>(o))) continue;
-      last_read_[static_cast<size_t>(leaf)] = index_.size();  // behind it
+      last_read_[static_cast<size_t>(leaf)] = index_.size();  // 1 + its position
     }
   }
 }
@@ -48,7 +48,7 @@ std::vector<int64_t> BodyReads::placed(const Instr* fusion, const Stitched& stit
     const auto [maker, r] = hlo::origin_of(root->operand(leaf));
     if (maker != fusion || result[r] >= 0 || last_read_[leaf] > here) continue;
     if (last_read_[leaf] == here) {
-      // It reads the state itself: once, where it may overwrite it.
+      // The last reader itself: allowed if it reads the leaf once and may overwrite it.
       int64_t reads = 0, allowed = 0;
       for (size_t o = 0; o < fusion->operands().size(); ++o) {
         if (leaf_of(fusion->operand(o)) != static_cast<int64_t>(leaf)) continue;
@@ -116,7 +116,7 @@ class LoopStitcher {
     return k_.add_buffer(std::move(made));
   }
 
-  // --- Values and where they lie. ---
+  // --- Values and their buffers. ---
 
   BufferId leaf(const Instr* value) {
     const auto [maker, number] = hlo::origin_of(value);
@@ -145,7 +145,7 @@ class LoopStitcher {
     block->push_back(make_loop(kind, i, k_.constant(elems), {store}, elems == 1 ? 0 : lanes_));
   }
 
-  // Kernels of a step have theirs from 0 on.
+  // The kernels of a step use scratch from offset 0 on.
   void reserve_scratch(const Computation& body) {
     for (const Instr* instr : body.instrs())
       if (instr->is(Opcode::fusion))
@@ -176,7 +176,7 @@ class LoopStitcher {
     return result;
   }
 
-  // --- Strips of rows: a task each. ---
+  // --- Strips of rows: one task per strip. ---
 
   Block strips(const Instr* loop, kernel::Group* group) {
     const Computation& body = *loop->called()[1];
@@ -221,8 +221,8 @@ class LoopStitcher {
     return result;
   }
 
-  // Leaf i of a loop over strips, in the output that it is; the strip's part of it begins as what
-  // the leaf is before the loop.
+  // The output that holds leaf i of a loop over strips; the strip's part of it is initialised with
+  // the leaf's value before the loop.
   BufferId result_of_strips(const Instr* loop, int64_t i) {
     size_t o = 0;
     while (o < outputs_.size() &&
@@ -252,11 +252,11 @@ class LoopStitcher {
     return out_[o];
   }
 
-  // The dimension in which strips have parts of leaf i: where their boxes begin at theirs.
+  // The dimension of leaf i that is cut into strips: its updates start there at the strip's row.
   static int64_t rows_dim(const Instr* loop, int64_t i) {
     const Computation* body = loop->called()[1];
     const Instr* next = body->root()->operand(static_cast<size_t>(i));
-    int64_t last = 2;  // leaves that say where: those in front, or the last one of a step
+    int64_t last = 2;  // leaves with the row: the first two, or the last one of a step
     if (next->is(Opcode::get_tuple_element)) {
       body = next->operand(0)->called()[1];
       next = body->root()->operand(static_cast<size_t>(next->tuple_index()));
@@ -272,14 +272,14 @@ class LoopStitcher {
     HEDDLE_UNREACHABLE("{} has no rows", next->name());
   }
 
-  // Memory of this task, which is its state's: an output's part, a box's copy.
+  // Whether this task may keep its state in the buffer: part of an output, or the copy of a slice.
   bool is_own(BufferId buffer) const {
     const kernel::Buffer& what = k_.buffer(buffer);
     return (what.space == Space::global && what.access == kernel::Access::out) ||
            what.name == "rows";
   }
 
-  // What changes has its place in the output that it is in the end, or in scratch.
+  // Leaves of the state that change are stored in the output that they become, or in scratch.
   Buffers place_state(const Instr* loop) {
     const Instr* init = loop->operand(0);
     Buffers state;
@@ -340,7 +340,7 @@ class LoopStitcher {
     result_.flops += trips * inner.flops;
   }
 
-  // The box into the array where it lies.
+  // Stores the update into its array, in place.
   void update(const Instr* instr, Block* step) {
     const BufferId array = leaf(instr->operand(0));
     values_[instr] = {array};
@@ -348,7 +348,7 @@ class LoopStitcher {
              /*into_box=*/false, step);
   }
 
-  // A box of an array; operand `first` of `instr` is where it begins in the first dimension.
+  // A slice of an array; operand `first` of `instr` is its start index in the first dimension.
   struct Box {
     BufferId array, box;
     const Instr* instr;
@@ -363,7 +363,7 @@ class LoopStitcher {
     struct Run {
       int64_t extent, stride, box_stride;
     };
-    std::vector<Run> runs;  // innermost first; those that run on are one
+    std::vector<Run> runs;  // innermost first; contiguous ones are merged
     ExprId to = k_.constant(0), from = k_.constant(0);
     int64_t stride = 1, box_stride = 1;
     for (size_t d = all.size(); d-- > 0;) {
@@ -399,7 +399,7 @@ class LoopStitcher {
     for (Stmt& stmt : body) block->push_back(std::move(stmt));
   }
 
-  // Where a box begins in one dimension, in elements of the array.
+  // Offset of a slice's start in one dimension, in elements of the array.
   ExprId start(const Instr* value, int64_t limit, int64_t stride) {
     ExprId at;
     if (const Instr* maker = hlo::origin_of(value).maker; maker->is(Opcode::constant)) {
@@ -411,7 +411,8 @@ class LoopStitcher {
     return k_.binary(Op::mul, at, k_.constant(stride));
   }
 
-  // The next state becomes the state. What lies where another one will be put is read before.
+  // Copies the next state to the state. Values in memory that another copy overwrites are saved
+  // first.
   void hand_on(const Computation& body, const Buffers& state, Block* step) {
     const std::vector<Instr*>& next = body.root()->operands();
     Buffers from;

@@ -1,5 +1,5 @@
-// A pool behind a convolution (schedule/pooled.h): a task's lines of the convolution lie in
-// scratch, or where they leave the kernel, and the pool's row reads them there.
+// A pool after a convolution (schedule/pooled.h): a task's lines of the convolution are in scratch,
+// or in the kernel's output, and the pool's row reads them there.
 #include "schedule/pooled.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class PooledEmitter {
       group.grid.push_back({var, k_.constant(loop->trips)});
       node = loop->body[0];
     }
-    if (!pooled_.keeps) settle();  // else where it leaves
+    if (!pooled_.keeps) settle();  // else it is in the output
     emit_lines(&group.body);
     emit_row(&s_, 1, s_.placed_.schedule.phases[0][0].lanes, &group.body);
     return group;
@@ -42,7 +42,7 @@ class PooledEmitter {
                              strip_.lines * pooled_.shape.m_extent * pitch_);
   }
 
-  // Where the pool's digit begins in this task.
+  // The start of the pool's digit in this task.
   Expr begin(int digit) const {
     std::vector<Expr> loops;
     for (int scope : s_.loop_scope_) loops.push_back(scope >= 0 ? Expr::digit(scope) : Expr(0));
@@ -50,10 +50,10 @@ class PooledEmitter {
     return substitute(need[static_cast<size_t>(digit)].offset, loops, s_.scope_extents_);
   }
 
-  // The first line that the strip sees; above the image where the pool is padded.
+  // The first line that the strip reads; above the image where the pool is padded.
   Expr first_line() const { return begin(pooled_.line) * pooled_.stride + Expr(pooled_.first); }
 
-  // Lines one behind the other, columns in them, features in these.
+  // Layout in scratch: [line, column, feature].
   void settle() {
     Home& home = s_.homes_[pooled_.value.index()][0];
     home = Home{};
@@ -79,7 +79,7 @@ class PooledEmitter {
     const GemmShape& shape = pooled_.shape;
     GemmEmitter conv(&s_, 0);
     conv.make_panel();
-    // What of the strip lies inside the image.
+    // The part of the strip inside the image.
     const Expr first = first_line();
     const index::Range range = bounds(first, s_.scope_extents_);
     Expr from = first;

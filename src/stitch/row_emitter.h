@@ -1,7 +1,7 @@
 // Private to stitch: rows of joined stages (rows.cc), reductions whose lanes run along an output
-// digit (columns.cc), lists (top_k.cc, top_k_lanes.cc), windows of images (windows.cc), squares
-// that are turned (turns.cc), running sums (scan.cc), rows into a table (scatter.cc), values and
-// combines of all (row_values.cc).
+// digit (columns.cc), lists (top_k.cc, top_k_lanes.cc), windows of images (windows.cc), transposes
+// of squares in registers (turns.cc), running sums (scan.cc), scattered rows (scatter.cc), the
+// values and combines of all these (row_values.cc).
 #pragma once
 
 #include <functional>
@@ -21,7 +21,8 @@ class RowEmitter {
         number_(number),
         lanes_(lanes) {}
   void emit(Block* block);
-  // At out digits given by stage, in scope, instead of where the schedule's loops stand.
+  // Emits the row at the given out digits (by stage, in scope) instead of those of the schedule's
+  // loops.
   void emit_at(const std::vector<std::vector<Expr>>& digits, Block* block);
   // The start of what is accumulated over the loop around the row.
   void emit_start(Block* block);
@@ -32,16 +33,16 @@ class RowEmitter {
     std::vector<Expr> digits;                // in scope
     std::vector<int64_t> extents;            // at this place
     std::vector<BufferId> partials;          // of a reduction, by value; of a scan: its carries
-    bool swept = false;                      // a reduction whose accumulators lie in its home
+    bool swept = false;                      // a reduction with accumulators in its home
     std::unordered_map<int, ExprId> shared;  // nodes that are the same for all lanes, named
   };
 
   void find_members();
-  // A reduction whose accumulators are this row's.
+  // Whether it is a reduction with accumulators in this row.
   bool accumulates(const Member& member) const {
     return stage_of(member).is_reduction() && !member.swept;
   }
-  // One more element into the home of a swept reduction.
+  // Accumulates one element into the home of a swept reduction.
   void sweep_value(Stitcher::Context* context, const Member& member,
                    const std::vector<Expr>& digits, Block* block);
   const stage::StageGraph& graph() const { return s_.placed_.graph; }
@@ -51,14 +52,15 @@ class RowEmitter {
   std::vector<ExprId> starts(Stitcher::Context* context, const Stage& stage, bool* neutral);
   std::vector<ExprId> combine(const Stage& stage, const std::vector<ExprId>& a,
                               const std::vector<ExprId>& b);
-  // One more element into the accumulators: a product goes in by fma.
+  // Accumulation of one element, with products contracted to fma.
   ExprId multiply_add(ExprId a, ExprId b, ExprId c);
   static bool is_product(const Stage& stage, int number);
   static bool sums_products(const Stage& stage, int number);
   ExprId summand(Stitcher::Context* context, const Stage& stage, int number);
   std::vector<ExprId> accumulate(Stitcher::Context* context, const Stage& stage,
                                  const std::vector<ExprId>& accumulators);
-  // The results of a reduction are at hand: the initial value joins where the start was neutral.
+  // Gives the results of a reduction their home, combined with the initial value if the start was
+  // neutral.
   void finish(Member* member, std::vector<ExprId> results, Block* block);
   // Gives a finished value its home: a named register, or memory.
   void keep(Member* member, int value, ExprId x, Block* block);
@@ -72,7 +74,7 @@ class RowEmitter {
   Stmt lanes_loop(VarId var, int64_t extent, Block body);
   Stmt unrolled(VarId var, int64_t extent, Stmt inner);
   void emit_lanes(Block* block);
-  // Names what all lanes share of the members' bodies, in front of their loop.
+  // Names the lane-invariant nodes of the members' bodies, before the loop over lanes.
   void name_shared(Block* block);
   std::vector<int64_t> lane_breaks(int64_t extent);
   // Maps only: one loop over everything, or one between each two breaks; a driven digit's last
@@ -102,14 +104,14 @@ class RowEmitter {
     int64_t width = 0;
     ExprId start;
     int64_t total = 0;
-    // Of the lanes, each as wide as a lane is.
+    // Number of vectors of `lanes` columns, rounded up.
     int vectors(int lanes) const { return static_cast<int>((width + lanes - 1) / lanes); }
   };
   void emit_column_block(const std::vector<const stage::Own*>& red, const ColumnBlock& columns,
                          Block* block);
   void each_vector(const ColumnBlock& columns,
                    const std::function<void(Stitcher::Context*, int, Block*)>& body, Block* block);
-  // Loops around a body, outermost first: serial ones, the innermost of `kind`.
+  // Wraps loops around a body, given outermost first: serial, except the innermost, of `kind`.
   void add_around(const std::vector<std::pair<VarId, ExprId>>& loops, Block body, Block* block,
                   LoopKind kind = LoopKind::serial);
   bool shares_loads(const Member& member, int digit, int lane) const;
@@ -158,7 +160,7 @@ class RowEmitter {
   void emit_square(int across, int along, int64_t rows, int64_t columns, Block* block);
   void load_square(const stage::Load& load, BufferId from, BufferId turned, const Square& square,
                    Block* block);
-  // What a narrow element is in a lane that is turned: the low bits of 32.
+  // The type of a narrow element during a transpose: its bits are the low ones of 32.
   static Type lane_type(Type type);
   ExprId to_lane(ExprId x, Type type);
   ExprId from_lane(ExprId x, Type type);
@@ -167,7 +169,7 @@ class RowEmitter {
   void emit_top_k(Block* block);
   void emit_top_rows(TopK* top, int digit, Block* block);
   void emit_top_lanes(TopK* top, int digit, Block* block);
-  // Several rows side by side (top_k_lanes.cc): `rows` of them from `first` on along a digit.
+  // Rows in lanes (top_k_lanes.cc): `rows` rows from `first` on along a digit.
   struct LaneRows {
     int digit;
     Expr first;
@@ -179,7 +181,7 @@ class RowEmitter {
   void in_lanes(const LaneRows& at, const std::function<void(Block*)>& emit, Block* to);
   void turn_keys(const TopK& top, int digit, int64_t rows, Block* block);
   std::pair<ExprId, ExprId> lane_element(const TopK& top, const Expr& at);
-  // A list by networks: its elements are values.
+  // An element of a list that is sorted by networks.
   struct ListElement {
     ExprId key, place;
   };
@@ -225,10 +227,11 @@ class RowEmitter {
   int lanes_;
   std::vector<Member> members_;
   BufferId turn_tile_;         // scratch, of a GPU
-  ExprId lane_;                // of the loop over rows in lanes at hand
+  ExprId lane_;                // of the current loop over rows in lanes
   ExprId scan_lane_;           // of the lanes along a scan; else not valid
-  std::vector<Expr> scan_at_;  // by loop of the row: where its iteration stands
-  // Steps of the loop around the lanes that keep sums apart, as a chain each, and the step of now.
+  std::vector<Expr> scan_at_;  // by loop of the row: its current iteration
+  // Steps of the unrolled loop around the lanes, each with its own sums (a chain), and the current
+  // step.
   int chains_ = 0;
   ExprId chain_;
 };

@@ -35,20 +35,20 @@ std::vector<ExprId> RowEmitter::starts(Stitcher::Context* context, const Stage& 
 
 std::vector<ExprId> RowEmitter::combine(const Stage& stage, const std::vector<ExprId>& a,
                                         const std::vector<ExprId>& b) {
-  if (!stage.combine)  // a product's sum, of booleans whether one is true
+  if (!stage.combine)  // a dot's sum; of booleans: or
     return {k_.binary(k_.expr(a[0]).type == Type::pred ? Op::or_ : Op::add, a[0], b[0])};
   std::vector<ExprId> arguments = a;
   arguments.insert(arguments.end(), b.begin(), b.end());
   return emit_combine(&k_, *stage.combine, arguments);
 }
 
-// A sum where the target has it in one instruction: a * b + c.
+// a * b + c: an fma where the target has one.
 ExprId RowEmitter::multiply_add(ExprId a, ExprId b, ExprId c) {
   if (is_gpu() || s_.target_.has("fma") || s_.target_.has("avx512f")) return k_.fma(a, b, c);
   return k_.binary(Op::add, c, k_.binary(Op::mul, a, b));
 }
 
-// Products that are added to something, of a type that is added up as it is.
+// Whether a node is an f32 or f64 product that may be contracted to an fma.
 bool RowEmitter::is_product(const Stage& stage, int number) {
   const Node& node = stage.nodes[static_cast<size_t>(number)];
   return node.kind == Node::Kind::op && node.opcode == hlo::Opcode::multiply &&
@@ -61,7 +61,7 @@ bool RowEmitter::sums_products(const Stage& stage, int number) {
          (is_product(stage, node.operands[0]) || is_product(stage, node.operands[1]));
 }
 
-// A node that a sum adds up or multiplies: the products in it are added by multiply_add().
+// A node that a sum adds up or multiplies, with the products in it added by multiply_add().
 ExprId RowEmitter::summand(Stitcher::Context* context, const Stage& stage, int number) {
   const Node& node = stage.nodes[static_cast<size_t>(number)];
   if (!sums_products(stage, number) || context->memo.contains(number))
@@ -93,7 +93,7 @@ std::vector<ExprId> RowEmitter::accumulate(Stitcher::Context* context, const Sta
     }
   } else if (adds && is_float && stage.values.size() == 1 &&
              stage.nodes[static_cast<size_t>(result)].type == type) {
-    // A product alone is added as it is: a sum that waits for itself waits longer for an fma.
+    // A single product is added without an fma, whose latency in a loop-carried sum is longer.
     if (is_product(stage, result) && !context->memo.contains(result)) {
       const auto& sides = stage.nodes[static_cast<size_t>(result)].operands;
       if (sums_products(stage, sides[0]) || sums_products(stage, sides[1]))

@@ -1,5 +1,5 @@
 // Rows of joined stages: serial loops around one vector loop; reductions keep partial results in
-// registers, one a lane and unrolled step, and combine them in a fixed tree (numerics: the order
+// registers, one per lane and unrolled step, and combine them in a fixed tree (numerics: the order
 // depends on shape and target only).
 #include <algorithm>
 #include <set>
@@ -138,12 +138,12 @@ void RowEmitter::emit_level(size_t level, Block* block) {
     if (accumulates(members_[m]) && reduced_from(m) == level) combine_partials(m, block);
 }
 
-// Sums that a member keeps apart: by unrolled vectors, and by the steps of the digit around them.
+// Number of a member's separate sums: per unrolled vector, and per step of the digit around these.
 int RowEmitter::slots(size_t m) const {
   return unroll() * (reduced_from(m) + 1 < row_.own.size() ? std::max(1, chains_) : 1);
 }
 
-// Do the few steps of a digit around the lanes read something in common, which they then read once?
+// Whether the few steps of a digit around the lanes have a load in common, to be done once.
 bool RowEmitter::shares_loads(const Member& member, int digit, int lane) const {
   constexpr int64_t kFewSteps = 8;
   const Stage& stage = stage_of(member);
@@ -210,7 +210,7 @@ void RowEmitter::emit_lanes(Block* block) {
   }
 }
 
-// Values that depend on memory are else computed in every vector.
+// Otherwise values that depend on memory are computed again for every vector.
 void RowEmitter::name_shared(Block* block) {
   if (is_gpu()) return;
   for (size_t m = 0; m < members_.size(); ++m) {
@@ -235,7 +235,7 @@ void RowEmitter::name_shared(Block* block) {
       shared[n] = std::all_of(node.operands.begin(), node.operands.end(),
                               [&](int operand) { return shared[static_cast<size_t>(operand)]; });
       for (int operand : node.operands) loads[n] |= loads[static_cast<size_t>(operand)];
-      // Places that are looked up stay where the prefetches see them.
+      // Indices of gathers stay in the loop, where the prefetch pass finds them.
       if (!shared[n] || !loads[n] || !tensor::is_float(node.type)) continue;
       const ExprId value = s_.node(&context, static_cast<int>(n));
       const kernel::Op op = k_.expr(value).op;
@@ -247,8 +247,8 @@ void RowEmitter::name_shared(Block* block) {
   }
 }
 
-// Where the lanes enter or leave a guard (a part of a concatenation, a pad): loops between such
-// places know what holds. Parts of a few elements are left to masks.
+// The points where the lanes enter or leave a guard (a part of a concatenation, a pad): in a loop
+// between two of them the guard is constant. Parts of a few elements are left to masks.
 std::vector<int64_t> RowEmitter::lane_breaks(int64_t extent) {
   std::set<int64_t> breaks{0, extent};
   for (size_t m = 0; m < members_.size(); ++m) {
@@ -273,8 +273,8 @@ std::vector<int64_t> RowEmitter::lane_breaks(int64_t extent) {
   return {breaks.begin(), breaks.end()};
 }
 
-// Rows that have become one (schedule: fill_lanes): which lanes are of which row is known of each
-// vector by itself.
+// Whether rows have been merged into one (schedule: fill_lanes): unrolled, every vector knows the
+// row of each of its lanes.
 bool RowEmitter::has_rows_in_lanes(int64_t extent) const {
   if (extent % lanes_ != 0) return false;
   for (size_t m = 0; m < members_.size(); ++m) {
@@ -344,8 +344,8 @@ int64_t RowEmitter::widest_bytes() const {
   return bytes;
 }
 
-// As many lanes as make whole vectors of the narrowest output that is stored past the caches, or of
-// the widest number of all, where all of the row goes into them.
+// The number of lanes that fill whole vectors of the narrowest output that is stored past the
+// caches, or of the widest type of the row, if it divides the extent.
 int RowEmitter::wide_lanes(int64_t extent) const {
   int64_t bytes = std::min<int64_t>(4, widest_bytes());
   for (const Member& member : members_) {
@@ -405,7 +405,7 @@ void RowEmitter::map_value(Stitcher::Context* context, const Member& member, int
     x = k_.ref(var);
   }
   s_.store_value(member.stage, value, digits, x, block);
-  // The members behind it see it as it is now.
+  // Later members read this value.
   s_.homes_[member.stage][value] = {Home::Kind::current, x, {}, false, false};
 }
 

@@ -8,8 +8,8 @@
 //     carry = carry + sum of the lanes } }      } }
 //   serial rest { carry = carry + x; … }
 //
-// Maps of the row see every value as it is made. Where the order may not change (Stage::exact), all
-// of the row is `rest`.
+// Maps of the row read every value as it is computed. Where the order may not change
+// (Stage::exact), all of the row is `rest`.
 #include <algorithm>
 
 #include "stitch/row_emitter.h"
@@ -24,7 +24,7 @@ bool is_along(const Stage& stage, const stage::Own& own, size_t member) {
 
 }  // namespace
 
-// Elements that the loops inside that of the scan count: a carry each.
+// Iterations of the loops inside the scan's loop: one carry each.
 int64_t RowEmitter::carries(const Member& member, size_t m, size_t level) const {
   int64_t count = 1;
   for (size_t i = level + 1; i < row_.own.size(); ++i)
@@ -105,7 +105,7 @@ void RowEmitter::emit_scan_lanes(int64_t extent, Block* block) {
   block->push_back(make_loop(LoopKind::serial, j, k_.constant(rest), std::move(body)));
 }
 
-// The scan's value at the point whose element is `x`; the carry moves on.
+// The scan's value at the point whose element is `x`; updates the carry.
 ExprId RowEmitter::run_on(const Member& member, ExprId x, Block* block) {
   const Stage& stage = stage_of(member);
   const size_t m = static_cast<size_t>(&member - members_.data());
@@ -116,7 +116,7 @@ ExprId RowEmitter::run_on(const Member& member, ExprId x, Block* block) {
   const BufferId carry = member.partials[in_lanes && !scan_lane_.valid() ? 1 : 0];
   ExprId at = k_.constant(0), sum = x;
   if (in_lanes && scan_lane_.valid()) {
-    // `x` becomes the prefix, `sum` that of the whole group of lanes.
+    // `x` becomes the prefix within the vector, `sum` the sum of all lanes.
     for (int step = 1; step < lanes_; step *= 2) {
       const ExprId other =
           name_all({k_.add({Op::shuffle_xor, type, {sum}, step, {}, {}, false})}, block)[0];
@@ -127,7 +127,7 @@ ExprId RowEmitter::run_on(const Member& member, ExprId x, Block* block) {
       sum = both(sum, other);
     }
   } else if (!in_lanes) {
-    // Where the point stands in the loops inside the scan's.
+    // The point's linear index in the loops inside the scan's.
     Expr linear;
     size_t level = 0;
     while (row_.own[level].digits[m] != stage.scan) ++level;

@@ -1,4 +1,4 @@
-// Rows into a table. The order of a row's updates is theirs, with any number of tasks.
+// Scatter of rows into a table. The updates of a row keep their order, with any number of tasks.
 //
 //   vector element of the task's rows { table = init }       (else it is there)
 //   serial update { row = index; if (row is the task's) vector element { table[row] += update } }

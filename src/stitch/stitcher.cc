@@ -15,7 +15,7 @@ Stitcher::Stitcher(const stage::PlacedFusion& placed, const std::string& name,
                    const target::Target& target, const std::vector<bool>& streamed)
     : placed_(placed), target_(target), streamed_(streamed), kernel_(result_.kernel) {
   streamed_.resize(placed.graph.outputs.size(), false);
-  for (size_t o = 0; o < streamed_.size(); ++o)  // a box, or a part, begins anywhere
+  for (size_t o = 0; o < streamed_.size(); ++o)  // slices and parts begin unaligned
     if (placed.graph.outputs[o].array >= 0 || placed.graph.is_in_parts(static_cast<int>(o)))
       streamed_[o] = false;
   kernel_.name = name;
@@ -49,7 +49,7 @@ kernel::Buffer flat(std::string name, Type type, int64_t elems, kernel::Access a
 
 void Stitcher::add_buffers() {
   const stage::StageGraph& graph = placed_.graph;
-  const bool chain = is_chain(placed_) || is_pooled(placed_);  // they make their own
+  const bool chain = is_chain(placed_) || is_pooled(placed_);  // allocate their own
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     kernel::Buffer buffer = flat(fmt::format("in{}", i), graph.inputs[i].shape.type(),
                                  graph.inputs[i].shape.elems(), kernel::Access::in);
@@ -93,7 +93,8 @@ void Stitcher::add_buffers() {
   }
 }
 
-// The output goes past the caches, in whole lines; whoever reads the value finds it in scratch.
+// Whether the output is stored past the caches in whole cache lines; readers then use a copy in
+// scratch.
 bool Stitcher::streams_whole(size_t stage, size_t value) const {
   const Stage& from = placed_.graph.stages[stage];
   if (!streamed_[static_cast<size_t>(from.values[value].output)] || from.out.empty()) return false;
@@ -189,7 +190,7 @@ Expr Stitcher::place_in_buffer(int stage, const Home& home, const std::vector<Ex
       linear = linear * from.out[d].extent + digits[d];
       continue;
     }
-    // Offsets are over schedule loops: put their scope variables in.
+    // Offsets are over schedule loops: substitute their scope variables.
     std::vector<Expr> loops;
     for (int scope : loop_scope_) loops.push_back(scope >= 0 ? Expr::digit(scope) : Expr(0));
     Expr offset = substitute(need[d].offset, loops, scope_extents_);
@@ -198,7 +199,7 @@ Expr Stitcher::place_in_buffer(int stage, const Home& home, const std::vector<Ex
   return linear;
 }
 
-// Serial loops fill the value along the digit; who stands behind them reads all of it.
+// Whether serial loops fill the value along the digit, for readers after these loops.
 bool Stitcher::is_filled(int stage, int digit) const {
   const stage::Placed& placed = placed_.placement.stages[stage];
   if (placed.filled == 1) return false;
@@ -263,7 +264,7 @@ ExprId Stitcher::node(Context* context, int number) {
     case Node::Kind::op: {
       std::vector<ExprId> operands;
       if (node.opcode == hlo::Opcode::select) {
-        // What is not chosen is not made.
+        // Only the chosen operand is emitted.
         const kernel::Expr& known = kernel_.expr(this->node(context, node.operands[0]));
         if (known.op == Op::constant) {
           result = this->node(context, node.operands[known.imm ? 1 : 2]);
@@ -319,8 +320,8 @@ void Stitcher::emit_node(int number, Block* block) {
   emit_row(this, number, placed_.schedule.phases[0][0].lanes, block);
 }
 
-// Fewer in the last task, where the loop drives what is left of a digit that does not come out
-// even.
+// The trip count: smaller in the last task, if the driven digit's extent is no multiple of the
+// tasks'.
 ExprId Stitcher::loop_trips(int number) {
   const auto& loop = std::get<stage::Loop>(placed_.schedule.nodes[number]);
   ExprId trips = kernel_.constant(loop.trips);

@@ -29,30 +29,30 @@ using tensor::Type;
 using Block = std::vector<Stmt>;
 
 // Scalar arithmetic of HLO in kernel expressions (arithmetic.cc). f16 and bf16 are computed in f32
-// and rounded after each operator, unless `type` says f32 itself.
+// and rounded after each operator, unless `type` is f32.
 ExprId emit_op(kernel::Kernel* kernel, hlo::Opcode opcode, Type type, const hlo::Instr* instr,
                const std::vector<ExprId>& operands, bool fast = false);
 ExprId emit_constant(kernel::Kernel* kernel, Type type, uint64_t bits);
 // The elements of a word of this type (kernel/mma.h), the first in its lowest bits.
 ExprId emit_word(kernel::Kernel* kernel, Type type, const std::vector<ExprId>& parts);
-// x / y in f32, correctly rounded but for ties within 2^-20 ulp and subnormal results: all that
-// depends on y alone is computed once where lanes share it.
+// x / y in f32, correctly rounded except ties within 2^-20 ulp and subnormal results. Terms that
+// depend on y alone are computed once where lanes share y.
 ExprId emit_shared_quotient(kernel::Kernel* kernel, ExprId x, ExprId y);
 // The type that a value of `type` accumulates in: f32 for f16 and bf16.
 Type accumulation_type(Type type);
 // A combine of a reduction applied to (accumulators, elements), both in accumulation types.
 std::vector<ExprId> emit_combine(kernel::Kernel* kernel, const hlo::Computation& combine,
                                  const std::vector<ExprId>& arguments);
-// The neutral start of a combine of one operator; none: the initial value must do.
+// The neutral start of a combine of one operator; nullopt: start from the initial value.
 std::optional<ExprId> neutral_start(kernel::Kernel* kernel, const hlo::Computation& combine,
                                     Type type);
 
-// Turns a square: vector i's lane j becomes vector j's lane i; as many vectors as lanes, a power of
-// two. `lane_number`: the lane (turns.cc).
+// Transposes a square: vector i's lane j becomes vector j's lane i; as many vectors as lanes, a
+// power of two. `lane_number`: the lane (turns.cc).
 void turn(kernel::Kernel* kernel, std::vector<ExprId>* square, ExprId lane_number, Type type,
           std::vector<Stmt>* block);
 
-// Where a stage's value is found by its readers.
+// Where the readers of a stage find its value.
 struct Home {
   enum class Kind { none, current, uniform, buffer } kind = Kind::none;
   ExprId value;         // current (this row's iteration), uniform
@@ -91,8 +91,8 @@ class Stitcher {
   struct Context {
     int stage = 0;
     std::vector<Expr> digits;
-    // A stage that no loop drives is asked at points of its reader: where these may lie outside of
-    // it (the edge of a pad), nothing is read.
+    // A stage that no loop drives is evaluated at points of its reader: its loads are guarded where
+    // these may be outside the stage (the edge of a pad).
     std::vector<index::Guard> inside;
     std::unordered_map<int, ExprId> memo;
   };
@@ -123,13 +123,13 @@ class Stitcher {
 
 // Rows of joined stages (rows.cc).
 void emit_row(Stitcher* stitcher, int row, int lanes, Block* block);
-// What stands before a loop around such a row (sweep.cc).
+// Initialises the accumulators of a loop around a row (sweep.cc).
 void emit_row_start(Stitcher* stitcher, int row, int lanes, Block* block);
 // A dot by its family; makes groups of its own (gemm.cc).
 std::vector<kernel::Group> emit_gemm(Stitcher* stitcher, int row);
-// Several in a row, one a node of the schedule (chain.cc).
+// A chain of products and rows, each link a node of the schedule (chain.cc).
 std::vector<kernel::Group> emit_chain(Stitcher* stitcher);
-// A convolution and the pool behind it (pooled.cc).
+// A convolution and the pool after it (pooled.cc).
 kernel::Group emit_pooled(Stitcher* stitcher);
 // A convolution by Winograd's algorithm (winograd.cc).
 kernel::Group emit_winograd(Stitcher* stitcher, int row);

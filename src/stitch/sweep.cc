@@ -1,5 +1,4 @@
-// Reductions that go on from one iteration of a loop around their row to the next: their
-// accumulators lie where their value does.
+// Reductions carried by a loop around their row: their accumulators are in the home of their value.
 #include "stitch/row_emitter.h"
 
 namespace heddle::stitch {

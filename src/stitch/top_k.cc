@@ -1,7 +1,6 @@
-// Top-k: sorted lists of keys and places (stage/top_k.h). A key is an integer whose order is the
-// total order of the values, turned round where the smallest are wanted; an element goes into the
-// list in front of the first smaller key, so that of equals the first one stays in front. Rows in
-// lanes: top_k_lanes.cc.
+// Top-k: sorted lists of keys and places (stage/top_k.h). A key is an integer in the total order of
+// the values, reversed where the smallest are wanted; an element is inserted before the first
+// smaller key, so that equal elements keep their order. Rows in lanes: top_k_lanes.cc.
 #include "stage/top_k.h"
 #include "hlo/top_k_part.h"
 #include "stitch/top_k_list.h"
@@ -12,7 +11,7 @@ ExprId RowEmitter::key_constant(const TopK& top, uint64_t bits) {
   return emit_constant(&k_, top.key, bits);
 }
 
-// Floats: the bits, those below the sign turned round where it is set.
+// Floats: the bits, with those below the sign inverted where it is set.
 ExprId RowEmitter::key_of(const TopK& top, ExprId x) {
   const Type wide = top.key == Type::s64 ? Type::f64 : Type::f32;
   if (tensor::is_float(top.type)) {
@@ -39,7 +38,7 @@ ExprId RowEmitter::turned_bits(const TopK& top, ExprId bits) {
   return k_.binary(Op::xor_, bits, mask);
 }
 
-// Key and place of the element `at` of what is reduced.
+// Key and place of element `at` of the reduced digits.
 std::pair<ExprId, ExprId> RowEmitter::top_element(const TopK& top, const Expr& at) {
   Member& member = members_[0];
   const std::vector<Expr> saved = member.digits;
@@ -78,7 +77,7 @@ void RowEmitter::emit_top_k(Block* block) {
   emit_top_rows(&top, 0, block);
 }
 
-// Loops over the rows of the place, but for those in lanes.
+// Loops over the rows of the need, except those in lanes.
 void RowEmitter::emit_top_rows(TopK* top, int digit, Block* block) {
   Member& member = members_[0];
   const int lanes = row_.own.empty() ? -1 : row_.own.back().digits[0];
@@ -97,7 +96,7 @@ void RowEmitter::emit_top_rows(TopK* top, int digit, Block* block) {
       make_loop(LoopKind::serial, var, k_.constant(member.extents[digit]), std::move(body)));
 }
 
-// One element of the list, at digits that stand where the row does.
+// Stores element `at` of the current row's list.
 void RowEmitter::store_top(const TopK& top, const Expr& at, ExprId key, ExprId place,
                            Block* block) {
   const Member& member = members_[0];
@@ -110,14 +109,14 @@ void RowEmitter::store_top(const TopK& top, const Expr& at, ExprId key, ExprId p
   }
 }
 
-// In scratch; in front of the keys stands one that nothing goes before.
+// In scratch; slot 0 is a sentinel that no key precedes.
 void RowEmitter::add_list(TopK* top) {
   const int stage = members_[0].stage;
   top->keys = k_.add_scratch(fmt::format("keys{}", stage), top->key, top->k + 1);
   top->places = k_.add_scratch(fmt::format("places{}", stage), Type::s32, top->k + 1);
 }
 
-// One row: what is not greater than the last of the list is passed by in blocks.
+// One row: blocks without an element greater than the last of the list are skipped.
 void RowEmitter::emit_top_row(TopK top, Block* block) {
   if (!top.keys.valid()) add_list(&top);
   const VarId l = k_.add_var("l");
@@ -165,7 +164,7 @@ void RowEmitter::emit_top_row(TopK top, Block* block) {
   if (!out.empty()) block->push_back(lanes_loop(j, top.last - top.first, std::move(out)));
 }
 
-// Of four vectors from `base` on.
+// The greatest key of four vectors from `base` on.
 ExprId RowEmitter::greatest_key(const TopK& top, const Expr& base, Block* block) {
   kernel::Buffer buffer;
   buffer.name = fmt::format("most{}", members_[0].stage);
@@ -194,7 +193,7 @@ ExprId RowEmitter::greatest_key(const TopK& top, const Expr& base, Block* block)
   return k_.add({Op::lane, top.key, {k_.load(most, {zero})}, 0, {}, {}, false});
 }
 
-// Slots in lanes, the last ones first: each looks at itself and the one in front of it.
+// Slots in lanes, the last ones first: each compares with its own key and with the one before it.
 void RowEmitter::insert_in_row(const TopK& top, const Expr& at, bool filling, Block* block) {
   const auto [element, place] = top_element(top, at);
   const VarId x = k_.add_var("x", top.key);

@@ -1,7 +1,7 @@
-// Top-k of several rows side by side, a row a lane, lists in registers. Blocks of as many elements
-// as the list is long are sorted and merged into it by networks of comparisons, which ask for keys
-// alone: they are right where no two keys of a lane that count are equal. Where some are, the
-// elements are inserted once more one by one, which keeps the first of equals in front.
+// Top-k of several rows at once, one row per lane, lists in registers. Blocks of as many elements
+// as the list has slots are sorted and merged into it by comparison networks, which look at keys
+// alone: this is right unless keys in or next to a lane's list are equal. Then the elements are
+// inserted again one by one, which keeps equal elements in order.
 #include <bit>
 
 #include "schedule/lane_digit.h"
@@ -22,7 +22,7 @@ std::vector<std::pair<int, int>> sorting_network(int n) {
   return result;
 }
 
-// Those that sort a bitonic sequence: one that falls and then rises.
+// The comparisons that sort a bitonic sequence: one that falls and then rises.
 std::vector<std::pair<int, int>> bitonic_network(int n) {
   std::vector<std::pair<int, int>> result;
   for (int half = n / 2; half > 0; half /= 2)
@@ -33,7 +33,7 @@ std::vector<std::pair<int, int>> bitonic_network(int n) {
 
 }  // namespace
 
-// Registers of one element a lane.
+// Registers of one element per lane.
 BufferId RowEmitter::lane_registers(const std::string& name, Type type, int64_t count) {
   kernel::Buffer buffer;
   buffer.name = fmt::format("{}{}", name, members_[0].stage);
@@ -69,7 +69,7 @@ void RowEmitter::emit_top_lanes(TopK* top, int digit, Block* block) {
   member.digits[digit] = saved;
 }
 
-// How long the list is: as it is asked for, or the next power of two where networks go along.
+// Slots of the list: k, or the next power of two where networks are used.
 int64_t RowEmitter::top_slots(const TopK& top) const {
   const auto slots = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(top.k)));
   return is_gpu() || top.k == 1 || top.elems < 2 * slots ? top.k : slots;
@@ -105,7 +105,8 @@ void RowEmitter::in_lanes(const LaneRows& at, const std::function<void(Block*)>&
   to->push_back(lanes_loop(l, at.rows, std::move(body)));
 }
 
-// The keys of all rows, loaded along them, so that those of one element lie side by side.
+// Transposes the keys of all rows, loaded along the rows, so that the keys of one element are
+// contiguous.
 void RowEmitter::turn_keys(const TopK& top, int digit, int64_t rows, Block* block) {
   Member& member = members_[0];
   const Expr first = member.digits[digit];
@@ -171,7 +172,7 @@ void RowEmitter::exchange(std::vector<ListElement>* list,
   }
 }
 
-// `count` elements of the row from `from` on, sorted; the least where the list has more slots.
+// `count` elements of the row from `from` on, sorted; further slots hold the least key.
 std::vector<RowEmitter::ListElement> RowEmitter::sorted_list(const TopK& top, const Expr& from,
                                                              int64_t count, Block* block) {
   const auto slots = static_cast<int>(top_slots(top));
@@ -196,7 +197,7 @@ void RowEmitter::keep_list(const TopK& top, const std::vector<ListElement>& list
   }
 }
 
-// The list with `count` more elements; the largest key that is left out is kept in `left`.
+// Merges `count` more elements into the list; `left` keeps the largest key that is left out.
 void RowEmitter::merge_list(const TopK& top, const Expr& from, int64_t count, BufferId left,
                             Block* block) {
   const auto slots = static_cast<int>(top_slots(top));
@@ -218,8 +219,8 @@ void RowEmitter::merge_list(const TopK& top, const Expr& from, int64_t count, Bu
   keep_list(top, list, block);
 }
 
-// The list by networks. True, the same in all lanes, where it may have equals in the wrong order:
-// two of the list, or one of it and one that has been left out.
+// Builds the list by networks. True, the same in all lanes, where equal elements may be in the
+// wrong order: two of the list, or one of it and one that was left out.
 ExprId RowEmitter::merge_all(const TopK& top, const LaneRows& at, Block* block) {
   const int64_t slots = top_slots(top);
   const BufferId left = lane_registers("left", top.key, 1),
@@ -245,7 +246,7 @@ ExprId RowEmitter::merge_all(const TopK& top, const LaneRows& at, Block* block) 
                     key_zero());
 }
 
-// Into `equal` of every lane: has the list of some lane two equal keys, or one that is also `left`?
+// Sets `equal` in every lane: whether the list of some lane has two equal keys, or ends in `left`.
 void RowEmitter::find_equals(const TopK& top, const LaneRows& at, BufferId left, BufferId equal,
                              Block* block) {
   const ExprId zero = k_.constant(0);
@@ -269,7 +270,7 @@ void RowEmitter::find_equals(const TopK& top, const LaneRows& at, BufferId left,
   block->push_back(lanes_loop(l, lanes_, std::move(test)));
 }
 
-// Lists of nothing, in all lanes: they are turned and compared as a whole.
+// Empty lists, in all lanes: vectors are transposed and compared as a whole.
 void RowEmitter::start_lists(const TopK& top, Block* block) {
   Block body;
   const int64_t slots = k_.buffer(top.keys).extents[0];
@@ -280,10 +281,10 @@ void RowEmitter::start_lists(const TopK& top, Block* block) {
   block->push_back(lanes_loop(k_.add_var("l"), lanes_, std::move(body)));
 }
 
-// One element after the other.
+// Inserts the elements one by one.
 void RowEmitter::insert_all(const TopK& top, const LaneRows& at, Block* block) {
   start_lists(top, block);
-  // The first k find places that are free, whatever their keys.
+  // The first k elements take free slots, whatever their keys.
   for (const bool filling : {true, false}) {
     const int64_t from = filling ? 0 : top.k, to = filling ? top.k : top.elems;
     if (from >= to) continue;
@@ -322,7 +323,7 @@ void RowEmitter::insert_in_lanes(const TopK& top, const Expr& at, bool filling, 
   }
 }
 
-// Lists of several are turned back, so that each is stored along itself.
+// Lists of several elements are transposed back, so that each is stored contiguously.
 void RowEmitter::store_lists(const TopK& top, const LaneRows& at, Block* block) {
   const int64_t step = is_gpu() ? 1 : lanes_;
   for (int64_t from = top.first; from < top.last; from += step) {

@@ -11,8 +11,8 @@ struct RowEmitter::TopK {
   Type type = Type::f32, key = Type::s32;
   int list = -1;                // digit
   int reduced = -1;             // digit; -1: a single element
-  int64_t elems = 1;            // of what is reduced
-  int64_t first = 0, last = 0;  // of the list: what is asked for
+  int64_t elems = 1;            // of the reduced digits
+  int64_t first = 0, last = 0;  // of the list: the part that is stored
   BufferId keys, places;
   BufferId turned;  // keys of the rows in lanes, element by element; invalid: not held
 

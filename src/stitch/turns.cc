@@ -1,10 +1,11 @@
-// Maps whose input runs along another digit than the output: squares that are turned in registers.
+// Maps whose input is contiguous along another digit than the output: squares are transposed in
+// registers.
 #include "stitch/row_emitter.h"
 
 namespace heddle::stitch {
 
-// Squares over the two digits, the longer one inside: whole ones in loops, then what is left at the
-// edges.
+// Squares over the two digits, the longer one inside: whole squares in loops, then the partial ones
+// at the edges.
 void RowEmitter::emit_turn(Block* block) {
   const int along = row_.own[0].digits[0], across = row_.own[1].digits[0];
   const std::vector<int64_t>& extents = members_[0].extents;
@@ -21,7 +22,7 @@ void RowEmitter::emit_turn(Block* block) {
   each_square(along_inside ? across : along, inside, block);
 }
 
-// `body` for every stretch of lanes of a digit, with the length of the stretch.
+// `body` for every run of at most `lanes_` elements of a digit, with the run's length.
 void RowEmitter::each_square(int digit, const std::function<void(int64_t, Block*)>& body,
                              Block* block) {
   const int64_t squares = members_[0].extents[digit] / lanes_;
@@ -95,7 +96,7 @@ ExprId RowEmitter::from_lane(ExprId x, Type type) {
   return k_.add({Op::bitcast, type, {k_.convert(x, bits_of(type))}});
 }
 
-// All lanes take part in turning, also where the square is not whole.
+// All lanes take part in the shuffles, also where the square is partial.
 void RowEmitter::load_square(const stage::Load& load, BufferId from, BufferId turned,
                              const Square& square, Block* block) {
   if (is_gpu()) return load_square_through_scratch(load, from, turned, square, block);
@@ -132,7 +133,7 @@ void RowEmitter::load_square(const stage::Load& load, BufferId from, BufferId tu
   block->push_back(lanes_loop(l, lanes_, std::move(body)));
 }
 
-// Rounds that exchange halves, quarters, … between vectors.
+// Rounds that exchange blocks of 1, 2, 4, … lanes between vectors.
 void turn(kernel::Kernel* kernel, std::vector<ExprId>* square, ExprId lane_number, Type type,
           Block* block) {
   auto named = [&](ExprId x) {

@@ -1,7 +1,7 @@
-// Windows along an image whose channels lie together (schedule/windows.h): for each block of output
+// Windows over an image with contiguous channels (schedule/windows.h): for each block of output
 // columns and each vector of channels the sums stay in registers, while a loop runs over the
-// window's rows inside the image and its columns are written out. Blocks at the left and right
-// border leave out what lies outside; those between them are one loop without a guard.
+// window's rows inside the image and its columns are unrolled. Blocks at the left and right border
+// omit the taps outside the image; the blocks between them are one loop without guards.
 #include <algorithm>
 #include <tuple>
 
@@ -13,22 +13,22 @@ namespace heddle::stitch {
 
 using stage::Own;
 
-// A reduced digit that is a loop: over those of its elements that lie inside the image.
+// A loop over a reduced digit, restricted to the elements inside the image.
 struct RowEmitter::WindowRows {
   const Own* own = nullptr;
-  std::vector<index::Guard> guards;  // that decide
+  std::vector<index::Guard> guards;  // that restrict it
   Expr first;
   ExprId trips;
 };
 
-// What the row's loops are, and what is known while they are emitted.
+// The roles of the row's loops, and the state while they are emitted.
 struct RowEmitter::Window {
   std::vector<const Own*> outer;
   std::vector<WindowRows> rows;
   const Own *column = nullptr, *lane = nullptr;
-  std::vector<const Own*> taps;               // reduced digits that are written out
-  std::vector<index::Guard> guards, borders;  // all; those behind which nothing is to be done
-  // Products in words: what multiplies them, the reduced digit that counts them, their loads.
+  std::vector<const Own*> taps;               // unrolled reduced digits
+  std::vector<index::Guard> guards, borders;  // all; those outside which a tap adds nothing
+  // Products in words: their instruction, the reduced digit that counts words, their loads.
   const kernel::MmaDescriptor* mma = kernel::plain_mma();
   int words = -1;
   schedule::Sides sides;
@@ -68,7 +68,7 @@ void RowEmitter::emit_window(Block* block) {
   emit_window_outer(window, 0, block);
 }
 
-// Where an operand has whole words and nobody else reads it, its buffer is one of words from here on.
+// If an operand consists of whole words and has no other reader, its buffer becomes one of words.
 void RowEmitter::find_window_words(Window* window) {
   if (!row_.nest()->mma->is_dot()) return;
   const Stage& stage = stage_of(members_[0]);
@@ -99,9 +99,8 @@ void RowEmitter::find_window_words(Window* window) {
   }
 }
 
-// A word of an operand, zero outside the image: as its buffer has it, or put together.
-ExprId RowEmitter::window_word(const Window& window, const Stitcher::Context& context,
-                               int number) {
+// A word of an operand, zero outside the image: loaded from a buffer of words, or assembled.
+ExprId RowEmitter::window_word(const Window& window, const Stitcher::Context& context, int number) {
   const stage::Load& load = stage_of(members_[0]).loads[static_cast<size_t>(number)];
   const BufferId buffer = s_.inputs_[load.source.input];
   const int64_t word = window.mma->k;
@@ -124,7 +123,7 @@ ExprId RowEmitter::window_word(const Window& window, const Stitcher::Context& co
   return emit_word(&k_, window.mma->word(), parts);
 }
 
-// A word of either side, multiplied and added to the sum.
+// Multiplies a word of either side and adds the product to the sum.
 ExprId RowEmitter::window_product(const Window& window, Stitcher::Context* context, ExprId sum,
                                   const std::function<ExprId(ExprId)>& name) {
   const ExprId a = name(window_word(window, *context, window.sides.a));
@@ -150,7 +149,7 @@ void RowEmitter::emit_window_outer(const Window& window, size_t level, Block* bl
   members_ = saved;
 }
 
-// Which elements of a row digit lie inside the image.
+// The range of a row digit's elements inside the image.
 void RowEmitter::find_window_rows(const Window& window, WindowRows* rows, Block* block) {
   const Member& member = members_[0];
   const int digit = rows->own->digits[0];
@@ -177,7 +176,7 @@ void RowEmitter::find_window_rows(const Window& window, WindowRows* rows, Block*
   rows->first = Expr::digit(s_.add_scope(start, size));
 }
 
-// No guard that the columns decide on fails for [first, first + count) of them.
+// Whether every guard that depends on the column holds for columns [first, first + count).
 bool RowEmitter::is_inside(const Window& window, int64_t first, int64_t count) {
   const Member& member = members_[0];
   for (const index::Guard& guard : window.guards) {
@@ -217,7 +216,8 @@ void RowEmitter::emit_window_columns(const Window& window, Block* block) {
   if (extent > whole * by) emit_window_block(window, Expr(whole * by), extent - whole * by, block);
 }
 
-// `columns` columns from `first`, all channels: few columns take several vectors of them at once.
+// `columns` columns from `first`, all channels: with few columns, several vectors of channels at
+// once.
 void RowEmitter::emit_window_block(const Window& window, const Expr& first, int64_t columns,
                                    Block* block) {
   const std::vector<Member> saved = members_;
@@ -306,7 +306,7 @@ int64_t RowEmitter::tap_count(const Window& window) {
   return count;
 }
 
-// The written-out digits of tap number `tap`, and their elements.
+// The unrolled digits of tap number `tap`, and their elements.
 std::vector<std::pair<int, int64_t>> RowEmitter::tap_digits(const Window& window, int64_t tap) {
   std::vector<std::pair<int, int64_t>> result;
   for (size_t i = window.taps.size(); i-- > 0;) {
@@ -316,9 +316,9 @@ std::vector<std::pair<int, int64_t>> RowEmitter::tap_digits(const Window& window
   return result;
 }
 
-// Tap by tap. Groups go in the order in which they read the image, so that one element after the
-// other is read, and moved across the lanes, for all that it goes into: all inputs of a group
-// together where registers hold their weights, else one after the other.
+// Pairs of tap and column, tap by tap. Groups follow the order of the image, so that each element
+// is read, and broadcast to the lanes, once for all its uses: all inputs of a group together where
+// registers hold their weights, else input by input.
 std::vector<std::pair<int64_t, int64_t>> RowEmitter::order_of_taps(const Window& window,
                                                                    int64_t columns) const {
   const Stage& stage = stage_of(members_[0]);
@@ -340,7 +340,8 @@ std::vector<std::pair<int64_t, int64_t>> RowEmitter::order_of_taps(const Window&
       steps.push_back({tap / inner, place + (along ? along->factor_of(column) * c : 0), tap, c});
   }
   const bool groups = along && along->factor_of(window.lane->digits[0]) == 0;
-  const bool together = tap_count(window) + columns + (window.words >= 0 ? 8 : 4) <= s_.target_.vector_registers;
+  const bool together =
+      tap_count(window) + columns + (window.words >= 0 ? 8 : 4) <= s_.target_.vector_registers;
   std::stable_sort(steps.begin(), steps.end(), [&](const Step& a, const Step& b) {
     if (!groups) return std::tie(a.tap, a.column) < std::tie(b.tap, b.column);
     return together ? std::tie(a.place, a.input, a.tap) < std::tie(b.place, b.input, b.tap)
@@ -351,7 +352,8 @@ std::vector<std::pair<int64_t, int64_t>> RowEmitter::order_of_taps(const Window&
   return result;
 }
 
-// One row of the window for all columns of the block: what several of them read is read once.
+// One row of the window for all columns of the block: loads that several of them share are done
+// once.
 void RowEmitter::emit_window_taps(const Window& window, BufferId sums, int64_t slot,
                                   int64_t columns, Block* block) {
   const std::vector<Member> saved = members_;

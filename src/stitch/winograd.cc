@@ -96,7 +96,7 @@ class WinogradEmitter {
       digits_[d] = grid(&group, stage_.out[d].name, stage_.extents()[d]);
     line0_ = grid(&group, "lines_of", (down_ + record_.lines - 1) / record_.lines) * record_.lines;
     column0_ = grid(&group, "columns_of", shape_.features / record_.columns) * record_.columns;
-    // Points apart by a line of the cache more than their matrices: not all in the same sets.
+    // The stride of the points is one cache line more than their matrix: not all in the same sets.
     in_stride_ = tiles_ * shape_.channels + kLineElems;
     out_stride_ = tiles_ * record_.columns + kLineElems;
     in_ = scratch("points_in", in_stride_);
@@ -163,7 +163,7 @@ class WinogradEmitter {
 
   void transform_input(Block* block) {
     over_tiles(block, [&](const Expr& number, const Expr& y0, const Expr& x0, Block* inner) {
-      // The whole window at once, where no part of it is outside.
+      // Without masks, where the whole window is inside.
       const Expr y = y0 + Expr(shape_.y_offset), x = x0 + Expr(shape_.x_offset);
       ExprId whole =
           both(inside(y, shape_.y_span - points_ + 1), inside(x, shape_.x_span - points_ + 1));
@@ -271,7 +271,7 @@ class WinogradEmitter {
       });
       const ExprId next = tile_.prefetch > 0 ? next_panel(point, panel, inner) : ExprId();
       const Expr row0 = Expr(first) + tile * rows;
-      const int64_t ku = tile_.ku;  // channels are whole vectors: no rest for 4
+      const int64_t ku = tile_.ku;  // channels are whole vectors: no remainder for 4
       const int64_t step = shape_.channels % ku == 0 ? ku : 1;
       loop(LoopKind::serial, "ko", shape_.channels / step, inner, [&](const Expr& ko, Block* body) {
         if (tile_.prefetch > 0)
@@ -337,7 +337,7 @@ class WinogradEmitter {
     block->push_back(lanes_loop(l, std::move(body)));
   }
 
-  // Where the panel begins that is multiplied after this one.
+  // The start of the panel that is multiplied after this one.
   ExprId next_panel(const Expr& point, const Expr& panel, Block* block) {
     const int64_t panels = record_.columns / width_;
     ExprId next = index(filter_at(point + Expr(1), Expr(0)));
@@ -429,7 +429,7 @@ class WinogradEmitter {
       for (Stmt& stmt : store) block->push_back(std::move(stmt));
   }
 
-  // What is stored for the output at `digits`, and for the maps of its epilogue.
+  // The stores for the output at `digits` and for the maps of its epilogue.
   Block finished(const std::vector<Expr>& digits, ExprId sum) {
     Block body;
     const int conv = static_cast<int>(row_.joined[0].index());

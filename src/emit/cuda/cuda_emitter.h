@@ -1,5 +1,5 @@
 // Private to emit/cuda: the walk over a kernel. statements.cc writes statements, expressions.cc
-// what stands in them, operators.cc single operators.
+// their expressions, operators.cc single operators.
 #pragma once
 
 #include <map>
@@ -33,8 +33,8 @@ class CudaEmitter {
 
  private:
   friend class WidePlanner;
-  // wide.cc: accesses of several elements at once, by the statement in front of which the loads
-  // stand, and by store.
+  // wide.cc: accesses of several elements at once: loads by the statement before which they are
+  // placed, stores by statement.
   struct WideLoad {
     BufferId buffer;
     ExprId index;  // of the first element
@@ -44,7 +44,7 @@ class CudaEmitter {
     ExprId index;  // of the first element
     int count = 0, place = 0;
     bool first = false, last = false;  // in the order of statements
-    int key = 0;                       // the same for all elements of one
+    int key = 0;                       // the same for all elements of one wide store
   };
   struct WidePlan {
     std::map<size_t, std::vector<WideLoad>> loads;
@@ -75,8 +75,8 @@ class CudaEmitter {
   void line(const std::string& text);
   void refuse(std::string what);  // the first one counts
 
-  // expressions.cc: statements' expressions, each node once. `prepare` writes down the loads and
-  // what is used twice.
+  // expressions.cc: statements' expressions, each node once. `prepare` emits the loads and nodes
+  // that are used twice.
   void prepare(const Stmt& stmt) { prepare(kernel::expressions(stmt)); }
   void prepare(const std::vector<ExprId>& roots);
   std::string value(ExprId id);  // as written in an expression; prepared before
@@ -113,16 +113,16 @@ class CudaEmitter {
   const bool apart_;
   bool in_subgroup_ = false, in_lanes_ = false;
   std::unordered_map<uint32_t, std::string> ready_;  // of the running statement, by ExprId
-  std::unordered_map<uint32_t, std::string> wide_;   // loads that were read with others, by ExprId
-  std::map<int, std::string> packs_;                 // what is stored at once, by key
+  std::unordered_map<uint32_t, std::string> wide_;  // loads that are part of a wide load, by ExprId
+  std::map<int, std::string> packs_;                // the values of wide stores, by key
 };
 
 std::string memory_type(Type type);
-std::string c_type(Type type);  // of a value; small floats travel as their bits
-// A lane's own.
+std::string c_type(Type type);  // of a value; small floats are held as their bits
+// Private to a lane.
 inline bool is_register(const kernel::Buffer& buffer) {
   return buffer.space == kernel::Space::reg || buffer.space == kernel::Space::fragment;
 }
-std::string bare(std::string text);  // without parentheses around all of it
+std::string bare(std::string text);  // without outer parentheses
 
 }  // namespace heddle::emit::cuda

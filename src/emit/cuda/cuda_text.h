@@ -19,10 +19,10 @@ namespace heddle::emit::cuda {
 
 struct Launch {
   std::string function;
-  int64_t blocks = 0;  // 0 where the kernel has run-time dimensions: kernel::task_count says it
+  int64_t blocks = 0;  // 0 where the kernel has run-time dimensions: see kernel::task_count
   int threads = 0;
   int64_t scratch_bytes = 0;
-  // What the launch must ask for: 0 where the text declares the scratch itself.
+  // Dynamic scratch of the launch: 0 if the text declares the scratch itself.
   int64_t dynamic_scratch_bytes() const { return scratch_bytes > (48 << 10) ? scratch_bytes : 0; }
 };
 
@@ -30,18 +30,18 @@ struct CudaText {
   std::string text;               // complete
   std::vector<Launch> launches;   // by phase
   std::string kernel;             // the text without its device functions
-  std::set<std::string> helpers;  // which of these it calls
+  std::set<std::string> helpers;  // the device functions that it calls
 };
 
 // `apart`: no two arrays of a launch share memory, none is updated in place.
-// Error: what the CUDA back end lacks, by name. Precondition: verified.
+// Error: names what the CUDA back end does not support. Precondition: verified.
 Result<CudaText> to_cuda(const kernel::Kernel& kernel, const target::Target& target,
                          bool apart = false);
 
 // Several kernels as one text, each device function once.
 std::string join_kernels(const std::vector<const CudaText*>& kernels);
 
-// "sm_90" of a GPU target: the architecture that NVRTC is asked for.
+// The architecture of a GPU target for NVRTC: "sm_90".
 std::string architecture(const target::Target& target);
 
 }  // namespace heddle::emit::cuda

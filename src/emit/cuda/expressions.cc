@@ -1,4 +1,4 @@
-// What stands in a statement: every node once, loads where the statement begins.
+// Expressions of a statement: every node once, loads at its beginning.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -33,8 +33,8 @@ bool has_narrow_form(Op op) {
   }
 }
 
-// Sums and products read from the left: what stands there needs no parentheses of its own, nor does
-// a product in a sum. The order of evaluation stays.
+// Sums and products associate to the left: a left operand needs no parentheses, nor does a product
+// in a sum. The order of evaluation does not change.
 bool reads_bare(Op parent, size_t place, Op operand) {
   const bool sum = parent == Op::add || parent == Op::sub;
   if (sum && operand == Op::mul) return true;
@@ -110,7 +110,7 @@ void CudaEmitter::prepare(const std::vector<ExprId>& roots) {
       ready_.emplace(id.value, wide->second);
       continue;
     }
-    // Lanes may not part before a shuffle; memory is read before anything is stored.
+    // Lanes must not diverge before a shuffle; memory is read before anything is stored.
     const bool apart = expr.op == Op::shuffle_xor || expr.op == Op::lane ||
                        (expr.op == Op::load && !is_register(kernel_.buffer(expr.buffer)));
     if (c_type(expr.type).empty())
@@ -146,7 +146,7 @@ std::string CudaEmitter::make(ExprId id) {
   const Expr& expr = kernel_.expr(id);
   if (expr.op == Op::load) return load_text(expr);
   const auto is_index = [&](ExprId x) { return kernel_.expr(x).type == Type::s64; };
-  bool some = false, all = true;  // of the indices among the operands fit
+  bool some = false, all = true;  // of the index operands fit
   for (ExprId operand : expr.operands) {
     if (!is_index(operand)) continue;
     some |= is_narrow(operand);

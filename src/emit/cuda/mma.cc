@@ -1,5 +1,5 @@
-// Matrix instructions (kernel/mma.h) as PTX. A lane's elements of A and B stand in the order of
-// their map, the first in the lowest bits of a register of 32.
+// Matrix instructions (kernel/mma.h) as PTX. A lane's elements of A and B are in the order of their
+// map, the first in the lowest bits of a 32-bit register.
 #include <fmt/ranges.h>
 
 #include "emit/cuda/cuda_emitter.h"

@@ -32,7 +32,7 @@ bool find(void* library, const char* name, Function* function) {
   return *function != nullptr;
 }
 
-// Every product and sum rounded by itself, subnormals kept: the contract of docs/numerics.md.
+// Every product and sum rounded separately, subnormals kept: the contract of docs/numerics.md.
 std::vector<std::string> options(const std::string& architecture) {
   return {"--gpu-architecture=" + architecture,
           "--std=c++17",

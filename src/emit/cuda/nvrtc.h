@@ -1,5 +1,5 @@
 // CUDA C++ text to a cubin, by NVRTC, which is opened at run time: nothing here needs CUDA to
-// build. Where it is looked for: HEDDLE_NVRTC (a file or a folder), the nvidia packages of
+// build. It is searched for in HEDDLE_NVRTC (a file or a folder), the nvidia packages of
 // VIRTUAL_ENV and of the python3 on PATH, /usr/local/cuda*, and the loader's own path.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace heddle::emit::cuda {
 
-// What the assembler says of a function.
+// The assembler's report on a function.
 struct FunctionUse {
   std::string function;
   int registers = -1;
@@ -35,7 +35,7 @@ class Nvrtc {
 
   std::string version() const { return version_; }
   std::string path() const { return path_; }  // of the library
-  // `architecture`: "sm_90". Error: what NVRTC says. Thread-safe.
+  // `architecture`: "sm_90". Error: NVRTC's message. Thread-safe.
   Result<Cubin> compile(const std::string& text, const std::string& architecture) const;
 
  private:
@@ -46,7 +46,7 @@ class Nvrtc {
   std::string version_, path_;
 };
 
-// The lines of ptxas's -v output.
+// Parses ptxas's -v output.
 std::vector<FunctionUse> parse_use(const std::string& log);
 
 }  // namespace heddle::emit::cuda

@@ -34,7 +34,7 @@ bool is_newer(const std::string& a, const std::string& b) {
   return first != second ? first > second : a < b;
 }
 
-// Names in a folder that begin so, the newest first.
+// Names in a folder with this prefix, the newest first.
 std::vector<std::string> names_in(const fs::path& folder, const std::string& begin) {
   std::vector<std::string> found;
   std::error_code error;
@@ -49,7 +49,7 @@ std::vector<std::string> names_in(const fs::path& folder, const std::string& beg
 
 class Search {
  public:
-  // True: there was one.
+  // True: it has NVRTC.
   bool folder(const fs::path& folder) {
     const std::vector<std::string> names = names_in(folder, "libnvrtc.so");
     if (!names.empty()) add((folder / names[0]).string());
@@ -65,7 +65,7 @@ class Search {
     return found;
   }
 
-  // Its lib/python3.N/site-packages; Debian's own are called dist-packages.
+  // Searches lib/python3.N/site-packages of a prefix; Debian calls its own dist-packages.
   void prefix(const std::string& what, const fs::path& prefix) {
     bool found = false;
     for (const char* lib : {"lib", "lib64", "local/lib"})
@@ -87,7 +87,7 @@ class Search {
       if (folder.empty() || !fs::exists(python, error)) continue;
       const fs::path own = fs::path(folder).parent_path();
       prefix(python.string(), own);
-      // A link into the environment that it belongs to.
+      // python3 may be a link into the environment that it belongs to.
       const fs::path real = fs::canonical(python, error).parent_path().parent_path();
       if (!error && real != own) prefix(python.string(), real);
       if (!home.empty()) prefix("packages of the user", fs::path(home) / ".local");

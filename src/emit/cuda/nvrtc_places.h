@@ -1,4 +1,4 @@
-// Private to emit/cuda: where NVRTC may lie. Files only: no Python is started to ask.
+// Private to emit/cuda: where NVRTC may be. Looks at files only: no Python is started.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace heddle::emit::cuda {
 
-// What decides where to look, from the process's environment.
+// The inputs of the search, from the process's environment.
 struct Surroundings {
   std::string named;        // HEDDLE_NVRTC: a file, or a folder with one
   std::string virtual_env;  // VIRTUAL_ENV
@@ -21,9 +21,9 @@ struct NvrtcPlaces {
   std::string tried;               // every place that was looked at, for a message
 };
 
-// In this order: HEDDLE_NVRTC, and then nothing else; the nvidia packages of `environment` (a
-// folder with bin/ and lib/), of VIRTUAL_ENV and of the first python3 on PATH; /usr/local/cuda*,
-// the newest first; the loader's path. Of several versions in a folder the newest.
+// HEDDLE_NVRTC alone, if set. Else in this order: the nvidia packages of `environment` (a folder
+// with bin/ and lib/), of VIRTUAL_ENV and of the first python3 on PATH; /usr/local/cuda*, the
+// newest first; the loader's path. Of several versions in a folder the newest.
 NvrtcPlaces nvrtc_places(const Surroundings& where, const std::string& environment = {});
 
 }  // namespace heddle::emit::cuda

@@ -9,7 +9,7 @@ namespace {
 
 bool is_wide(Type type) { return tensor::type_bits(type) > 32; }
 
-// What C++ writes between two operands; null: it is no such operator of that kind of type.
+// The C++ operator between two operands; null: there is none for that kind of type.
 struct Symbols {
   const char *number = nullptr, *integer = nullptr, *pred = nullptr;
 };
@@ -169,7 +169,7 @@ std::string CudaEmitter::apply_function(const Expr& expr, const std::string& x, 
                   : fmt::format("(fabsf({}) < __int_as_float(0x7f800000))", x);
     case Op::rsqrt:
       return fmt::format("({} / sqrt{}({}))", one, suffix, x);
-    // A quotient of 2 ulp: 1 by a number of at least 1, 0 from 2^126 on.
+    // A quotient within 2 ulp of 1 by a number of at least 1; 0 from 2^126 on.
     case Op::logistic_fast:
       if (!wide) return fmt::format("__fdividef(1.0f, (1.0f + expf(-{})))", x);
       [[fallthrough]];
@@ -186,7 +186,7 @@ std::string CudaEmitter::apply_function(const Expr& expr, const std::string& x, 
   }
 }
 
-// Types below 32 bits are computed in 32 and cut.
+// Types below 32 bits are computed in 32 bits and truncated.
 std::string CudaEmitter::apply_integer(const Expr& expr, const std::vector<std::string>& x) {
   const Type type = kernel_.expr(expr.operands[0]).type;
   const bool is_signed = tensor::is_signed_integer(type);

@@ -12,7 +12,7 @@ struct Function {
 
 // clang-format off
 constexpr Function kFunctions[] = {
-    // Signed overflow is undefined in C++: sums and products go through the unsigned type.
+    // Signed overflow is undefined in C++: sums and products are computed in the unsigned type.
     {"wrap_add",
      "__device__ int wrap_add(int a, int b) { return (int)((unsigned)a + (unsigned)b); }\n"
      "__device__ long long wrap_add(long long a, long long b) {\n"
@@ -39,7 +39,7 @@ constexpr Function kFunctions[] = {
      "__device__ double sign_of(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x; }\n"
      "__device__ int sign_of(int x) { return (x > 0) - (x < 0); }\n"
      "__device__ long long sign_of(long long x) { return (x > 0) - (x < 0); }\n"},
-    // By zero: all ones; the remainder is then the dividend. The least number by -1 is itself.
+    // Division by zero: all ones; its remainder is the dividend. The least number by -1 is itself.
     {"int_div",
      "__device__ int int_div(int a, int b) { return b == 0 ? -1 : b == -1 ? (int)(0u - (unsigned)a) : a / b; }\n"
      "__device__ long long int_div(long long a, long long b) {\n"
@@ -58,7 +58,7 @@ constexpr Function kFunctions[] = {
      "template <typename T>\n__device__ T floor_div(T a, T b) { return a / b - (a % b < 0); }\n"},
     {"floor_mod",
      "template <typename T>\n__device__ T floor_mod(T a, T b) { return a % b < 0 ? a % b + b : a % b; }\n"},
-    // By the width or more: nothing is left, or the sign.
+    // Shifts by the width or more give 0, or the sign.
     {"shift_left",
      "__device__ unsigned shift_left(unsigned a, unsigned long long n, int width) { return n < width ? a << n : 0; }\n"
      "__device__ unsigned long long shift_left(unsigned long long a, unsigned long long n, int width) {\n"
@@ -91,15 +91,15 @@ constexpr Function kFunctions[] = {
      "  const unsigned bits = __float_as_uint(f);\n"
      "  if (f != f) return (unsigned short)(bits >> 16 | 0x40);\n"
      "  return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n}\n"
-     // What the first step cut off stays as an odd last bit, so that the second one rounds right.
+     // The first step rounds to an odd last bit, so that the second one rounds correctly.
      "__device__ unsigned short to_bfloat(double d) {\n"
      "  const float f = __double2float_rz(d);\n"
      "  if (d != d || (double)f == d) return to_bfloat(f);\n"
      "  return to_bfloat(__uint_as_float(__float_as_uint(f) | 1));\n}\n"},
-    // Neighbours that are read or stored at once.
+    // Adjacent elements that are loaded or stored at once.
     {"Pack",
      "template <typename T, int N>\nstruct alignas(sizeof(T) * N) Pack {\n  T x[N];\n};\n"},
-    // Four to sixteen bytes from global memory to scratch, seen behind the wait for them.
+    // Four to sixteen bytes from global memory to scratch, visible after the wait for them.
     {"copy_async",
      "template <int Bytes>\n__device__ void copy_async(void* to, const void* from) {\n"
      "  const unsigned at = (unsigned)__cvta_generic_to_shared(to);\n"

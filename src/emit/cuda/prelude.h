@@ -1,6 +1,6 @@
-// The device functions that texts may call, written out where they are used: what CUDA C++ computes
-// otherwise than kernel.h says (NaN in max, division by zero, wrapping), and the types that it has
-// only in headers.
+// The device functions that kernels may call, included in a text where used: operations that CUDA
+// C++ defines differently from kernel.h (NaN in max, division by zero, wrapping), and types that it
+// has only in headers.
 #pragma once
 
 #include <set>

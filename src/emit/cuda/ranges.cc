@@ -18,7 +18,7 @@ namespace {
 
 using Wide = __int128;
 
-// Whatever leaves 64 bits may wrap: nothing is known of it.
+// A result outside 64 bits may wrap: nothing is known of it.
 IntRange made(Wide low, Wide high) {
   constexpr Wide kLeast = std::numeric_limits<int64_t>::min();
   constexpr Wide kMost = std::numeric_limits<int64_t>::max();

@@ -1,5 +1,5 @@
-// Between which numbers the s64 expressions of a kernel lie: indices that fit into 32 bits are
-// computed in `int`, which costs a GPU half of what 64 bits do.
+// Ranges of the s64 expressions of a kernel: indices that fit into 32 bits are computed in `int`,
+// which costs a GPU half of what 64 bits do.
 #pragma once
 
 #include <cstdint>

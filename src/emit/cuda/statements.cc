@@ -17,11 +17,10 @@ namespace {
 
 constexpr int64_t kStaticScratch = 48 << 10;
 constexpr int kSubgroup = 32;
-// Statements of a loop's body: longer ones have loads enough, and are not written out several
-// times.
+// Statements of a loop's body: longer ones have loads enough, and are not unrolled.
 constexpr int64_t kShort = 24;
 
-// What a name may not be: words of the language, and names that the text uses itself.
+// Names to avoid: keywords, and names that the text uses itself.
 const std::set<std::string>& reserved() {
   static const std::set<std::string> words = {
       "auto",     "bool",   "break",   "case",      "char",     "class",  "const",     "continue",
@@ -129,8 +128,8 @@ void CudaEmitter::emit_phase(size_t number) {
     const kernel::Buffer& buffer = kernel_.buffers[i];
     if (buffer.space != Space::global) continue;
     const char* constant = buffer.access == kernel::Access::in ? "const " : "";
-    // What threads tell each other through memory would not be seen: with __restrict__ a barrier
-    // changes nothing that this thread does not store itself.
+    // Not for buffers through which threads communicate: with __restrict__ the compiler assumes
+    // that only this thread's stores change them, even across a barrier.
     const BufferId id(i);
     const bool own = apart_ && !(loaded.contains(id) && stored.contains(id));
     parameters.push_back(fmt::format("{}{}* {}{}", constant, memory_type(buffer.type),
@@ -210,7 +209,7 @@ void CudaEmitter::emit_registers(const kernel::Group& group) {
   }
 }
 
-// The point of the grid, of a block's number.
+// The point of the grid, from the block's number.
 void CudaEmitter::emit_group(const kernel::Group& group, int64_t first_block) {
   std::string block = "(int)blockIdx.x";
   if (first_block > 0) block = fmt::format("({} - {})", block, first_block);
@@ -352,8 +351,8 @@ void CudaEmitter::emit_loop(const Stmt& stmt) {
   close();
 }
 
-// The loop over some of the threads that is all that loops in order around it hold, where threads
-// do not exchange values in it; null: there is none.
+// The loop over some of the threads that is the only statement in the serial loops around it, if
+// threads exchange no values in it; null: there is none.
 const Stmt* CudaEmitter::threads_of(const Stmt& stmt) const {
   const Stmt* inner = &stmt;
   while (inner->kind == StmtKind::loop &&
@@ -372,8 +371,8 @@ const Stmt* CudaEmitter::threads_of(const Stmt& stmt) const {
              : nullptr;
 }
 
-// Each thread of those goes through the loops by itself: a condition inside of them would keep the
-// compiler from asking for several iterations' loads at once.
+// Each of these threads runs the loops on its own: a condition inside them would keep the compiler
+// from issuing several iterations' loads at once.
 void CudaEmitter::emit_loop_of_threads(const Stmt& stmt, const Stmt& threads) {
   const std::string thread = in_subgroup_ ? "lane" : "(int)threadIdx.x";
   open(fmt::format("if ({} < {})", thread, kernel_.expr(threads.extent).imm));
@@ -395,7 +394,7 @@ void CudaEmitter::emit_loop_of_threads(const Stmt& stmt, const Stmt& threads) {
   close();
 }
 
-// One thread's iterations of it.
+// One thread's iterations of the loop.
 void CudaEmitter::emit_thread_loop(const Stmt& stmt) {
   const std::string var = name(stmt.var), trips = value(stmt.extent);
   const std::string thread = in_subgroup_ ? "lane" : "(int)threadIdx.x";
@@ -420,7 +419,7 @@ void CudaEmitter::emit_store(const Stmt& stmt) {
   const std::string to = element(stmt.buffer, stmt.indices);
   std::string condition = stmt.mask.valid() ? value(stmt.mask) : "";
   const bool memory = !is_register(buffer);
-  // A uniform store is one lane's.
+  // A uniform store is done by one lane.
   if (memory && !in_lanes_)
     condition = condition.empty() ? "lane == 0" : "lane == 0 && " + condition;
   std::string what = value(stmt.value);
@@ -432,7 +431,7 @@ void CudaEmitter::emit_store(const Stmt& stmt) {
   line(condition.empty() ? text : fmt::format("if ({}) {}", condition, text));
 }
 
-// In pieces of 16, 8 or 4 bytes as count and alignment allow; smaller ones are plain copies.
+// Element by element; elements of fewer than 4 bytes are plain copies.
 void CudaEmitter::emit_async_copy(const Stmt& stmt) {
   prepare(stmt);
   const kernel::Buffer& to = kernel_.buffer(stmt.buffer);

@@ -1,5 +1,5 @@
-// Accesses of a thread to neighbours in memory become one of up to 16 bytes. What is read at once
-// is read where its first element is; what is stored at once, where its last one is.
+// Accesses of a thread to adjacent elements become one of up to 16 bytes. A wide load is placed at
+// its first element's load, a wide store at its last element's store.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMostBytes = 16;
 
-// What an index is but for its constant: two of the same are so far apart as their constants.
+// An index without its constant: two equal ones differ by their constants only.
 using Place = std::vector<std::pair<uint32_t, int64_t>>;
 
 struct Access {
@@ -32,7 +32,7 @@ struct Group {
 };
 using Accesses = std::map<Group, std::map<int64_t, Access>>;  // by constant
 
-// Every place but for the constant is a multiple; so many elements divide them all.
+// Whether every term of the place is a multiple of `count` elements.
 bool divides(const Place& place, int64_t count) {
   return std::all_of(place.begin(), place.end(),
                      [&](const auto& term) { return term.second % count == 0; });
@@ -40,7 +40,7 @@ bool divides(const Place& place, int64_t count) {
 
 }  // namespace
 
-// Of statements one after the other that compute and store, nothing else.
+// Plans wide accesses for consecutive statements that only compute and store.
 class WidePlanner {
  public:
   WidePlanner(const kernel::Kernel& kernel, const std::vector<Stmt>& body, size_t begin, size_t end)
@@ -55,7 +55,7 @@ class WidePlanner {
  private:
   bool in_memory(BufferId id) const { return !is_register(k_.buffer(id)); }
 
-  // Nothing: no sum of multiples.
+  // False: the index is not a sum of multiples.
   bool find_place(const std::vector<ExprId>& indices, Place* place, int64_t* constant) const {
     if (indices.size() != 1) return false;
     const kernel::Linear form = kernel::linear(k_, indices[0]);
@@ -93,7 +93,7 @@ class WidePlanner {
     }
     auto& at = stores_[{stmt.buffer, place}];
     if (stmt.mask.valid() || at.contains(constant))
-      scattered_.insert(stmt.buffer.value);  // in no order that a single one would keep
+      scattered_.insert(stmt.buffer.value);  // one wide store could not keep their order
     at[constant] = {s, s, ExprId(), stmt.indices[0]};
   }
 
@@ -119,7 +119,7 @@ class WidePlanner {
     }
   }
 
-  // What is stored to the buffer before a load's last use is something else.
+  // Whether no store to the buffer changes the elements before a load's last use.
   bool is_read_early(const Group& group, const std::map<int64_t, Access>& accesses, int64_t from,
                      int64_t count) const {
     if (scattered_.contains(group.buffer.value)) return false;
@@ -149,7 +149,7 @@ class WidePlanner {
     });
   }
 
-  // Nobody reads the buffer between the first of the stores and the last.
+  // Takes stores if nothing reads the buffer between the first of them and the last.
   void take_stores(const Group& group, const std::map<int64_t, Access>& accesses,
                    CudaEmitter::WidePlan* plan) {
     if (scattered_.contains(group.buffer.value)) return;

@@ -1,7 +1,7 @@
 // Addresses. The index of an access becomes a sum: terms of variables, and a constant. Terms are
 // added to the buffer's pointer from the outermost scope inwards, each partial sum once, and the
-// constant comes last, where the access stands: so accesses that differ by constants only, as the
-// rows of a register tile do, share one pointer register and take the rest as a displacement.
+// constant comes last, at the access: so accesses that differ only by constants, like the rows of a
+// register tile, share one pointer register and use displacements.
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DerivedTypes.h>
 
@@ -43,7 +43,7 @@ void KernelEmitter::add_term(Offset& sum, std::vector<int64_t> key, const Val& a
   sum.terms.push_back({std::move(key), atom, coefficient, dims});
 }
 
-// Loops that are emitted in copies count from where the copy stands.
+// The variable of a loop that is emitted in copies is its base plus the copy's offset.
 void KernelEmitter::add_atom(Offset& sum, const kernel::Linear::Term& term) {
   const Binding* binding = term.var.valid() ? &bindings_[term.var.index()] : nullptr;
   if (binding && binding->kind == Binding::Kind::loop) {
@@ -127,7 +127,7 @@ Value* KernelEmitter::uniform_pointer(kernel::BufferId id, const std::vector<Ter
 
 void KernelEmitter::lane_offsets(const std::vector<Term>& varying, int64_t elem_bytes,
                                  Address& address) {
-  // In elements where all divides: the hardware scales. In 32 bits where all fits.
+  // In elements if all coefficients divide: the hardware scales. In 32 bits if all fits.
   bool in_elements = true;
   for (const Term& term : varying) in_elements &= term.coefficient % elem_bytes == 0;
   address.offsets_in_bytes = !in_elements;
@@ -149,14 +149,14 @@ void KernelEmitter::lane_offsets(const std::vector<Term>& varying, int64_t elem_
   address.offsets = offsets;
 }
 
-// Inputs may lie anywhere: weights are read where a model file has them, which may be odd bytes.
+// Inputs may have any alignment: weights are read in place, from a model file, maybe at odd bytes.
 int64_t KernelEmitter::element_alignment(const kernel::Buffer& buffer) {
   const bool anywhere = buffer.space == Space::global && buffer.access == kernel::Access::in &&
                         buffer.aligned_bytes == 0;
   return anywhere ? 1 : tensor::type_bytes(buffer.type);
 }
 
-// What the address is surely a multiple of.
+// The largest known power of two (up to 64) that divides the address.
 int64_t KernelEmitter::known_alignment(const kernel::Buffer& buffer, const Offset& sum) const {
   int64_t base = buffer.space == Space::scratch
                      ? std::gcd<int64_t>(64, buffer.offset_bytes)
@@ -172,7 +172,7 @@ int64_t KernelEmitter::known_alignment(const kernel::Buffer& buffer, const Offse
   return std::max<int64_t>(power, 1);
 }
 
-// The element's distance from the buffer's start; terms that are known early first.
+// The element's distance from the buffer's start; terms of outer scopes first.
 KernelEmitter::Offset KernelEmitter::byte_offset(const kernel::Buffer& buffer,
                                                  const ExprId* indices) {
   const kernel::Lets lets = [this](kernel::VarId var) {
@@ -201,8 +201,8 @@ KernelEmitter::Offset KernelEmitter::byte_offset(const kernel::Buffer& buffer,
   return sum;
 }
 
-// Terms that are equal in all lanes, and terms that are not. Lanes at a constant distance make
-// lane_bytes, with lane 0 among the uniform ones; beside others they are varying like these.
+// Separates uniform from varying terms. Linear terms add to lane_bytes, with lane 0's value among
+// the uniform ones; beside other varying terms they count as varying, too.
 void KernelEmitter::split_by_lanes(Offset& sum, std::vector<Term>& uniform,
                                    std::vector<Term>& varying, Address& address) {
   auto steps = [](const Term& term) { return !term.atom.varying && term.dims.empty(); };

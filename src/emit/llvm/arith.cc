@@ -26,9 +26,9 @@ bool known_not_nan(Value* x) {
   return false;
 }
 
-// max and min give NaN if either side is NaN. The instruction gives its second operand if either
-// is; so an operand that cannot be NaN goes first and nothing else is needed. Else the right one,
-// which is not the accumulator by custom, goes first and is looked at.
+// max and min give NaN if either side is NaN. The instruction gives its second operand if either is
+// NaN; so an operand that cannot be NaN goes first and nothing else is needed. Else the right one,
+// which by convention is not the accumulator, goes first and is tested.
 Value* float_extreme(llvm::IRBuilder<>& b, bool max, Value* x, Value* y) {
   auto pick = [&](Value* first, Value* second) {
     Value* better = max ? b.CreateFCmpOGT(first, second) : b.CreateFCmpOLT(first, second);
@@ -73,8 +73,8 @@ Value* float_binary(MathContext& context, Op op, Value* x, Value* y) {
   }
 }
 
-// Division that cannot trap: the divisor is replaced where the processor would, and the results
-// that kernel.h gives for it are put in. A constant divisor folds all of that away.
+// Division that cannot trap: the divisor is replaced where the processor would trap, and the
+// results that kernel.h defines are selected. All this folds away for a constant divisor.
 Value* divide(MathContext& context, Op op, bool is_signed, Value* x, Value* y, Facts facts) {
   auto& b = context.builder;
   llvm::Type* type = x->getType();
@@ -85,7 +85,7 @@ Value* divide(MathContext& context, Op op, bool is_signed, Value* x, Value* y, F
   bool no_sign = !is_signed || (facts.left_not_negative && facts.right_positive);
   Value* is_zero = b.CreateICmpEQ(y, zero);
   Value* is_minus_one = no_sign ? b.getFalse() : b.CreateICmpEQ(y, minus_one);
-  // Facts hold where the value is used; the divisor is made safe all the same, for speculation.
+  // Facts hold only where the value is used; the divisor is still made safe, for speculation.
   Value* safe = b.CreateSelect(is_zero, one, y);
   if (no_sign) {
     Value* q = quotient ? b.CreateUDiv(x, safe) : b.CreateURem(x, safe);

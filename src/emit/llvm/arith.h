@@ -9,7 +9,7 @@
 
 namespace heddle::emit {
 
-// What is known of integer operands; a cheaper form may follow.
+// Facts about integer operands, which allow cheaper forms.
 struct Facts {
   bool left_not_negative = false;
   bool right_positive = false;  // and hence not zero

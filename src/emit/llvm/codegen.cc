@@ -23,8 +23,8 @@
 namespace heddle::emit {
 namespace {
 
-// LLVM gives up on some inputs by calling this and exits if it returns; the exception takes us back
-// to compile_module. What LLVM held is lost, which beats losing the process.
+// LLVM gives up on some inputs by calling this and exits if it returns; the exception returns to
+// compile_module. LLVM's memory leaks, which is better than losing the process.
 [[noreturn]] void on_fatal_error(void*, const char* reason, bool) {
   throw std::runtime_error(reason);
 }
@@ -37,7 +37,7 @@ void initialize_llvm() {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
     llvm::install_fatal_error_handler(on_fatal_error);
-    // For all of the process: reduce_strength() does it.
+    // For the whole process: reduce_strength() replaces it.
     llvm::cl::Option* option = llvm::cl::getRegisteredOptions().lookup("disable-lsr");
     HEDDLE_CHECK(option && !option->addOccurrence(1, "disable-lsr", "true"));
   });
@@ -59,9 +59,9 @@ class Diagnostics : public llvm::DiagnosticHandler {
   std::string& message_;
 };
 
-// LLVM's strength reduction of addresses, in functions of a size at which its time, which grows
-// faster than the code's size, pays: on large unrolled bodies it was up to two thirds of all
-// compile time and changed the code's speed by less than could be measured.
+// LLVM's strength reduction of addresses, only in small functions, because its time grows faster
+// than the code's size: on large unrolled bodies it was up to two thirds of all compile time and
+// changed the code's speed by less than could be measured.
 void reduce_strength(llvm::Module& module, llvm::TargetMachine& machine) {
   constexpr unsigned kMostInstructions = 500;
   llvm::legacy::FunctionPassManager passes(&module);
@@ -99,7 +99,7 @@ Status check_symbols(llvm::StringRef object) {
   return {};
 }
 
-// A name that LLVM does not know it would print a warning about and ignore.
+// LLVM would print a warning about an unknown name and ignore it.
 Status check_names(const target::Target& target, const llvm::Target& llvm_target) {
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       llvm_target.createMCSubtargetInfo(target.llvm_triple, "x86-64", ""));

@@ -58,7 +58,7 @@ Result<std::vector<kernel::Kernel>> parse(const std::vector<std::string_view>& t
   return kernels;
 }
 
-// A link of that name is replaced: what it leads to stays as it is.
+// A link of that name is replaced; its target does not change.
 Status write(const std::filesystem::path& path, const std::string& bytes) {
   std::error_code error;
   std::filesystem::remove(path, error);

@@ -19,7 +19,7 @@ struct Compiled {
 
 enum class Form { object, object_and_ir, assembly };  // assembly: the text, as `object`
 
-// Kernels of different names; they are verified first. Thread-safe, deterministic.
+// The kernels must have different names; they are verified first. Thread-safe, deterministic.
 Result<Compiled> compile(const std::vector<const kernel::Kernel*>& kernels,
                          const target::Target& target, Form form = Form::object,
                          Effort effort = Effort::full);
@@ -27,7 +27,8 @@ Result<Compiled> compile(const std::vector<const kernel::Kernel*>& kernels,
 Result<Compiled> compile_texts(const std::vector<std::string_view>& kernels,
                                std::string_view target, Effort effort = Effort::full);
 
-// Each kernel alone, as files of the directory (emit.h). Error (machine): one cannot be written.
+// Compiles each kernel alone, into files of the directory (emit.h). Error (machine): a failed
+// write.
 Status dump_texts(const std::vector<std::string_view>& kernels, std::string_view target,
                   const std::string& directory, Effort effort = Effort::full);
 

@@ -18,8 +18,8 @@ bool is_small_float(Type type) {
 
 bool is_signed(Type type) { return tensor::is_signed_integer(type); }
 
-// f64 to f32 so that what follows may round again: inexact results get an odd last bit, hence never
-// look like a tie or an exact value of a shorter format.
+// f64 to f32 for a second rounding: inexact results get an odd last bit, hence never look like a
+// tie or an exact value of a shorter format.
 Value* f64_to_f32_odd(MathContext& context, Value* x) {
   auto& b = context.builder;
   llvm::Type* f32 = like(b.getFloatTy(), x);
@@ -51,7 +51,7 @@ Value* int64_to_f64_sticky(MathContext& context, Value* x, bool is_signed) {
   Value* high = is_signed ? b.CreateAShr(x, 11) : b.CreateLShr(x, 11);
   high = b.CreateOr(high, b.CreateZExt(lost, type));
   Value* large = b.CreateFMul(to_double(high), float_constant(f64, 2048));
-  // |x| < 2^53, seen without a branch on the sign: x + 2^53 < 2^54 as unsigned numbers.
+  // |x| < 2^53, tested without a branch on the sign: x + 2^53 < 2^54 as unsigned numbers.
   Value* shifted = is_signed ? b.CreateAdd(x, number(uint64_t{1} << 53)) : x;
   Value* exact = b.CreateICmpULT(shifted, number(uint64_t{1} << (is_signed ? 54 : 53)));
   return b.CreateSelect(exact, to_double(x), large);
@@ -86,7 +86,7 @@ Value* float_to_int(MathContext& context, Type to, Value* x) {
     Value* high = number(std::ldexp(1.0, value_bits) - 1);
     clamped = b.CreateSelect(b.CreateFCmpOLT(clamped, high), clamped, high);
   }
-  // Narrow integers are made of 32-bit ones: that is the conversion that processors have.
+  // Narrow integers are converted through 32-bit ones: processors have only that conversion.
   llvm::Type* made = like(b.getIntNTy(static_cast<unsigned>(std::max(width, 32))), x);
   bool as_signed = negative || width < 32;
   Value* result = as_signed ? b.CreateFPToSI(clamped, made) : b.CreateFPToUI(clamped, made);

@@ -1,4 +1,4 @@
-// The operator `dot`: instructions of mma.def that each lane does on its own (kernel/mma.h).
+// The operator `dot`: instructions of mma.def that each lane executes independently (kernel/mma.h).
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace intrin = llvm::Intrinsic;
 
 namespace {
 
-// By 4, 8 and 16 lanes. They take (sum, a, b); those of multiply-adds of pairs (a, b).
+// For 4, 8 and 16 lanes, with arguments (sum, a, b); multiply-adds of pairs take (a, b).
 struct DotRow {
   std::string_view name;
   unsigned intrinsics[3];
@@ -36,7 +36,7 @@ constexpr DotRow kRows[] = {
       intrin::x86_avx512bf16_dpbf16ps_512}},
 };
 
-// Of the instruction in so many lanes; 0: it has none.
+// The intrinsic of the instruction in this many lanes; 0: it has none.
 unsigned intrinsic_of(const kernel::MmaDescriptor& mma, int lanes) {
   for (const DotRow& row : kRows)
     for (unsigned i = 0; i < 3; ++i)
@@ -46,7 +46,7 @@ unsigned intrinsic_of(const kernel::MmaDescriptor& mma, int lanes) {
 
 bool is_madd(const kernel::MmaDescriptor& mma) { return mma.name.starts_with("madd_"); }
 
-// Sums of two pairs, each exact: bytes are the low and the high halves of 16 bits.
+// Sums of two pairs, each exact: bytes are multiplied as the low, then the high halves of 16 bits.
 Value* madd(const kernel::MmaDescriptor& mma, llvm::Function* function, Value* a, Value* b,
             Value* sum, llvm::IRBuilderBase& build) {
   llvm::Type* pairs = function->getFunctionType()->getParamType(0);
@@ -82,7 +82,7 @@ Val KernelEmitter::dot(const Expr& expr) {
     return poison(expr.type);
   }
   At at(*this, result.level);
-  // The words and the sum in the vectors that the intrinsic is declared with.
+  // The words and the sum in the vector types of the intrinsic.
   auto* function = intrin::getDeclaration(&module_, intrinsic);
   auto argument = [&](const Val& x, Type type, unsigned place) {
     Value* v = operand(x, type, result.varying);

@@ -17,7 +17,7 @@ using llvm::Value;
 namespace {
 
 constexpr int kMaxDepth = 1000;                // of recursion
-constexpr int kStep = 64;                      // heights at which a high expression is cut
+constexpr int kStep = 64;                      // heights at which a deep expression is cut
 constexpr int64_t kMaxDim = int64_t{1} << 48;  // a run-time extent is below this
 
 }  // namespace
@@ -37,7 +37,8 @@ Val KernelEmitter::eval(ExprId id) {
   return result;
 }
 
-// Nodes of some heights, lowest first (ids ascend with them). Below lane() other lanes may run.
+// Evaluates nodes at some heights, lowest first (ids ascend with heights). Not below lane(), where
+// other lanes may run.
 void KernelEmitter::eval_below(ExprId id) {
   std::vector<ExprId> stack = {id}, cuts;
   std::unordered_map<uint32_t, bool> seen;
@@ -235,7 +236,7 @@ Val KernelEmitter::selection(const Expr& expr) {
   return result;
 }
 
-// Lanes of the lane registers that an expression reads; 0: none.
+// The number of lanes of the lane registers that an expression reads; 0: none.
 int KernelEmitter::lanes_read(ExprId id) const {
   std::vector<ExprId> stack = {id};
   std::unordered_map<uint32_t, bool> seen;
@@ -299,8 +300,8 @@ Val KernelEmitter::shuffle(const Expr& expr) {
   return result;
 }
 
-// Divides by one where a constant mask leaves lanes out. LLVM knows what is loaded there to be
-// zero, takes zero by zero for zero, and drops the select that keeps the NaN out of a register.
+// Divides by one in lanes that a constant mask turns off. LLVM knows that loads there give zero,
+// folds zero by zero to zero, and drops the select that keeps the NaN out of a register.
 static Value* divisor(llvm::IRBuilder<>& b, Value* y, Value* mask) {
   if (all_true(mask) || !llvm::isa<llvm::Constant>(mask)) return y;
   return b.CreateSelect(mask, y, llvm::ConstantFP::get(y->getType(), 1.0));

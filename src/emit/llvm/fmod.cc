@@ -1,4 +1,4 @@
-// Long division on the integer mantissas, eleven bits a step: with x = mx 2^ex and y = my 2^ey,
+// Long division on the integer mantissas, eleven bits per step: with x = mx 2^ex and y = my 2^ey,
 // mx < my < 2^53 after each step, so that mx << 11 fits a word.
 #include "emit/llvm/fmod.h"
 

@@ -1,5 +1,6 @@
-// Instructions on tiles (kernel/mma.h): AMX, whose eight registers have rows. A fragment is one of
-// them, numbered as a group's tasks come to them; all have 16 rows of 64 bytes, set once a phase.
+// Matrix instructions on tiles (kernel/mma.h): AMX, which has eight tile registers. Fragments are
+// numbered in the order in which a group's tasks use them; all have 16 rows of 64 bytes, configured
+// once per phase.
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -35,7 +36,7 @@ int64_t registers_before(const kernel::Buffer& buffer) {
 
 }  // namespace
 
-// The number of a fragment's register, a constant; -1: it has failed.
+// The number of a fragment's register, a constant; -1 after an error.
 int KernelEmitter::tile_number(kernel::BufferId id, const ExprId* indices) {
   const kernel::Buffer& buffer = kernel_.buffer(id);
   const auto [place, is_new] = first_tiles_.try_emplace(id.value, next_tile_);
@@ -95,7 +96,7 @@ void KernelEmitter::move_fragment(const Stmt& stmt) {
                      {tile, memory.pointer, b_.getInt64(static_cast<uint64_t>(stride))});
 }
 
-// Around all that the function at hand does.
+// Configures the tiles at the function's start and releases them at its end.
 void KernelEmitter::configure_tiles() {
   if (!uses_tiles_) return;
   std::vector<uint8_t> bytes(64);

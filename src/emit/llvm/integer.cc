@@ -1,5 +1,5 @@
-// Integer and logical operators. Beside the value itself the emitter knows its bounds, a number it
-// is a multiple of, and whether it runs linearly over the lanes: index arithmetic of flattened and
+// Integer and logical operators. Besides the value itself the emitter tracks its bounds, a number
+// it is a multiple of, and whether it is linear over the lanes: index arithmetic of flattened and
 // split loops then folds to uniform values plus a lane number, and loads stay contiguous.
 #include <llvm/IR/Constants.h>
 
@@ -15,7 +15,7 @@ using llvm::Value;
 
 namespace {
 
-// The number that a uniform value is known to be, or nothing.
+// The constant that a uniform value is known to be, or nullopt.
 std::optional<int64_t> known(const Val& x) {
   if (!x.uniform()) return std::nullopt;
   auto* number = llvm::dyn_cast<llvm::ConstantInt>(x.v);
@@ -103,7 +103,7 @@ bool KernelEmitter::linear_result(const Expr& expr, const Val& a, const Val& b, 
 
 // Division of a linear value by a positive number: where no lane crosses a multiple of the divisor
 // the quotient is uniform and the remainder linear; where the stride is a multiple of the divisor
-// it is the other way round.
+// the quotient is linear and the remainder uniform.
 bool KernelEmitter::linear_division(Op op, const Val& a, const Val& b, Val& result) {
   std::optional<int64_t> divisor = known(b);
   if (!divisor || *divisor <= 0) return false;

@@ -114,7 +114,7 @@ bool Interleaver::shares_registers() const {
 
 void Interleaver::run() {
   if (left_ || copies_.size() < 2 || shares_registers()) return;
-  // What copies share stands in the first that asked for it: an instruction waits for its operands.
+  // A shared value is in the first copy that uses it, so an instruction waits for its operands.
   std::unordered_set<const llvm::Value*> waiting;
   std::vector<llvm::Instruction*> fetches;
   size_t left = 0;

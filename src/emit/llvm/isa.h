@@ -1,4 +1,4 @@
-// What the emitter asks of a target, as flags; and the text that LLVM wants.
+// The features of a target that the emitter checks, as flags, and as text for LLVM.
 #pragma once
 
 #include <string>

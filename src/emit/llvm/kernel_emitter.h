@@ -2,10 +2,10 @@
 // (values), address.cc, spread.cc, memory.cc and lanes.cc (buffers), stmt.cc and loop.cc
 // (statements), phase.cc (functions).
 //
-// The walk emits each expression once, in the outermost scope where it is computable: what does not
-// depend on a loop stands before it. Loads of `in` buffers may move up through straight-line code;
-// other loads stay in their statement. A `straight` scope (a copy of an unrolled body) has no block
-// of its own; loops and branches do, and end their parent's block.
+// The walk emits each expression once, in the outermost scope where it is computable:
+// loop-invariant code is placed before the loop. Loads of `in` buffers may move up through
+// straight-line code; other loads stay in their statement. A `straight` scope (a copy of an
+// unrolled body) has no block of its own; loops and branches do, and end their parent's block.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -49,15 +49,15 @@ class KernelEmitter {
   enum class ScopeKind { function, loop, straight, branch };
   struct Scope {
     ScopeKind kind;
-    // loop, branch: the terminator in front of it; code of outer scopes goes before that.
+    // loop, branch: the terminator before it; code of outer scopes goes before that.
     llvm::Instruction* entry = nullptr;
     std::unordered_map<uint32_t, Val> values;  // by ExprId
     std::map<std::tuple<llvm::Value*, int64_t, llvm::Type*>, llvm::Value*> vectors;
     std::map<std::vector<int64_t>, llvm::Value*> pointers;
     std::map<std::vector<int64_t>, llvm::Value*> loads;  // of `in` buffers, by place
   };
-  // What a variable stands for: a number, a loop's value plus an offset, a pure expression that
-  // may be looked through, or a value.
+  // The binding of a variable: a number, a loop's value plus an offset, a pure expression that may
+  // be looked through, or a value.
   struct Binding {
     enum class Kind { none, constant, loop, expression, value } kind = Kind::none;
     int64_t offset = 0;
@@ -67,7 +67,7 @@ class KernelEmitter {
   };
   // The terms of a kernel::Linear with their values, in bytes.
   struct Term {
-    std::vector<int64_t> key;  // what the atom is, to find equal ones
+    std::vector<int64_t> key;  // identifies the atom, to find equal ones
     Val atom;
     int64_t coefficient;
     std::vector<int64_t> dims;  // run-time dimensions that multiply it, sorted
@@ -75,12 +75,12 @@ class KernelEmitter {
   struct Offset {
     std::vector<Term> terms;
     int64_t constant = 0;
-    std::vector<int64_t> spread;  // by lane, beside the terms; empty: none
-    int level = 0;  // of all that went in: copies of unrolled bodies differ in the constant
+    std::vector<int64_t> spread;  // by lane, added to the terms; empty: none
+    int level = 0;                // of all parts: copies of unrolled bodies differ in the constant
   };
-  // Lane l's element is at pointer + l * lane_bytes, plus offsets[l] bytes or elements. Where the
-  // offsets are constants, `spread` has them in elements; the pointer is `from` elements behind a
-  // multiple of `granule`, and the buffer's end is one.
+  // Lane l's element is at pointer + l * lane_bytes, plus offsets[l] bytes or elements. If the
+  // offsets are constants, `spread` has them in elements; then the pointer is `from` elements after
+  // a multiple of `granule`, and the buffer ends at a multiple.
   struct Address {
     llvm::Value* pointer = nullptr;
     int64_t lane_bytes = 0;
@@ -113,7 +113,7 @@ class KernelEmitter {
 
   // expr.cc
   Val eval(ExprId id);
-  void eval_below(ExprId id);  // what a high expression is made of, so that recursion stays flat
+  void eval_below(ExprId id);  // subexpressions of a deep one first, so that recursion stays flat
   Val compute(const Expr& expr);
   Val constant(Type type, int64_t bits) const;
   Val variable(const Expr& expr);
@@ -222,10 +222,10 @@ class KernelEmitter {
   void copy_of_body(const Stmt& stmt, Binding binding);
 
   // phase.cc
-  // In one function: LLVM takes time in proportion to the square of a block.
+  // Per function: LLVM's time grows with the square of a block's size.
   static constexpr unsigned kMaxInstructions = 1 << 15;
   void phase(size_t index);
-  void phase_that_fits(size_t index);  // with fewer copies side by side where it is too long
+  void phase_that_fits(size_t index);  // with fewer interleaved copies if it is too long
   bool check_length();                 // false: it has failed
   void group(const kernel::Group& group, llvm::Value* first, llvm::Value* last);
   void task(const kernel::Group& group, const Val& number, const std::vector<Val>& extents);
@@ -244,18 +244,18 @@ class KernelEmitter {
   std::vector<Binding> bindings_;  // by VarId
   std::unordered_map<uint32_t, Val> statement_values_;
   std::vector<std::vector<llvm::AllocaInst*>> registers_;  // by BufferId, element
-  std::vector<Val> dims_;                                  // of the function at hand
+  std::vector<Val> dims_;                                  // of the current function
   llvm::Function* function_ = nullptr;
   int lanes_ = 0;                // of the enclosing vector loop; 0: none
   llvm::Value* mask_ = nullptr;  // active lanes; null: all
   int depth_ = 0;
   int64_t statements_ = 0;
-  int64_t side_by_side_ = 1;  // long chains that are emitted for the processor to mix, at most
+  int64_t side_by_side_ = 1;  // most long chains that are interleaved
   bool is_too_long_ = false;
   bool uses_tiles_ = false;
-  std::map<uint32_t, int64_t> first_tiles_;  // by fragment, of the group at hand
+  std::map<uint32_t, int64_t> first_tiles_;  // by fragment, of the current group
   int64_t next_tile_ = 0;
-  bool streams_ = false;  // past the caches: a fence at the end
+  bool streams_ = false;  // stores past the caches: a fence at the end
 };
 
 // RAII: builder positions.

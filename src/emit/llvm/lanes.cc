@@ -1,6 +1,6 @@
 // Loads and stores of a vector of lanes. Consecutive elements are one access, masked if need be;
-// small strides are a few accesses and shuffles; what the target can gather or scatter it does, and
-// the rest goes element by element.
+// small strides are a few accesses and shuffles; all others are gathers or scatters if the target
+// has them, else element by element.
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DerivedTypes.h>
 
@@ -27,7 +27,7 @@ bool is_constant(Value* mask) { return !mask || llvm::isa<llvm::Constant>(mask);
 
 }  // namespace
 
-// One pointer a lane, as a vector.
+// One pointer per lane, as a vector.
 Value* KernelEmitter::lane_pointers(const Address& address, Type type) {
   if (address.offsets) {
     llvm::Type* unit =
@@ -95,8 +95,8 @@ Value* KernelEmitter::load_consecutive(Type type, const Address& address, Value*
   return reverse ? b_.CreateShuffleVector(loaded, reversed(lanes_)) : loaded;
 }
 
-// Every `stride`th element: so many vectors, the last one ending at the last lane's element, and
-// each lane picked from the vector that holds it.
+// Every `stride`th element: `stride` vectors, the last one ending at the last lane's element; each
+// lane is taken from the vector that holds it.
 Value* KernelEmitter::load_strided(Type type, const Address& address, int stride) {
   llvm::Type* element = memory_type(b_.getContext(), type);
   auto* lanes_type = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
@@ -129,7 +129,7 @@ Value* KernelEmitter::load_each(Type type, const Address& address, Value* mask, 
   return result;
 }
 
-// `mask`: null for all lanes; `other`: what lanes have that are off, null for zero.
+// `mask`: null for all lanes; `other`: the value of lanes that are off, null for zero.
 Value* KernelEmitter::load_lanes(Type type, const Address& address, Value* mask, Value* other) {
   llvm::Type* element = memory_type(b_.getContext(), type);
   auto* lanes_type = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
@@ -168,7 +168,7 @@ void KernelEmitter::store_lanes(const Stmt& stmt, Type type, const Address& addr
       align = llvm::Align(static_cast<uint64_t>(bytes));
     }
     if (unsigned count = all_true(mask) ? 0 : first_lanes(mask, bytes)) {
-      // Loads of what lies behind it need not wait, as they do for a masked store.
+      // Loads of the memory after it need not wait, as they do for a masked store.
       std::vector<int> first;
       for (int i = 0; i < static_cast<int>(count); ++i) first.push_back(i);
       b_.CreateAlignedStore(b_.CreateShuffleVector(value, first), pointer, align);
@@ -179,7 +179,7 @@ void KernelEmitter::store_lanes(const Stmt& stmt, Type type, const Address& addr
       return;
     }
     llvm::StoreInst* plain = b_.CreateAlignedStore(value, pointer, align);
-    // Past the caches only whole aligned registers can go.
+    // Only whole aligned registers can be stored past the caches.
     int64_t vector_bytes = std::min<int64_t>(bytes * lanes_, isa_.simd_bits / 8);
     if (stmt.streaming && vector_bytes >= 16 && address.alignment >= vector_bytes && !reverse) {
       llvm::Metadata* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));

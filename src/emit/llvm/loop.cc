@@ -14,7 +14,7 @@ using llvm::Value;
 namespace {
 
 constexpr int64_t kMaxUnrolled = 4096;  // copies of one loop
-constexpr int kMaxUnroll = 32;          // bodies an iteration; it is only a hint
+constexpr int kMaxUnroll = 32;          // bodies per iteration; it is only a hint
 constexpr int kMaxLanes = 64;
 
 std::optional<int64_t> number_of(Value* v) {
@@ -76,8 +76,8 @@ void KernelEmitter::unrolled_loop(const Stmt& stmt) {
   }
 }
 
-// Copies that are vectors of one row, with functions in them. Tiles of products have their
-// registers full.
+// Whether to interleave the copies: vectors of one row that compute functions. Tiles of products
+// need all registers.
 bool KernelEmitter::mixes_copies(const Stmt& stmt) const {
   if (lanes_ != 0 || stmt.body.size() != 1) return false;
   const Stmt& vector = stmt.body[0];
@@ -125,7 +125,7 @@ void KernelEmitter::serial_loop(const Stmt& stmt) {
 void KernelEmitter::vector_body(const Stmt& stmt, const Val& base, int64_t offset, Value* mask) {
   Binding binding{Binding::Kind::loop, offset, base, {}, 0};
   binding.base.stride = 1;
-  // A number as base belongs to this copy only; but a loop of one vector is the same everywhere.
+  // A constant base is valid in this copy only; but a loop of one vector has only that base.
   bool only = !mask && llvm::isa<llvm::Constant>(base.v) && stmt.lanes == base.bounds.high + 1;
   if (llvm::isa<llvm::Constant>(base.v) && !only) binding.base.level = top() + 1;
   int level = only ? 0 : top() + 1;
@@ -140,10 +140,10 @@ void KernelEmitter::vector_body(const Stmt& stmt, const Val& base, int64_t offse
   mask_ = outer;
 }
 
-// Functions are long chains: several vectors a step, mixed, keep the processor busy; where the loop
-// comes out even, or is so long that its rest does not count.
+// Functions are long chains: several interleaved vectors per step keep the processor busy; used if
+// the loop divides evenly, or is so long that its remainder does not matter.
 int64_t KernelEmitter::vectors_a_step(const Stmt& stmt, std::optional<int64_t> full) const {
-  if (lanes_ > isa_.simd_bits / 32) return 1;  // several vectors as it is
+  if (lanes_ > isa_.simd_bits / 32) return 1;  // several vector registers already
   if (!has_long_chain(kernel_, stmt.body) || !reads_nothing_stored(kernel_, stmt.body)) return 1;
   const int64_t most = side_by_side_;
   if (!full) return most;

@@ -18,9 +18,9 @@ inline bool lane_is_on(llvm::Value* mask, int i) {
   return constant->getAggregateElement(static_cast<unsigned>(i))->isOneValue();
 }
 
-// How many lanes are on, where those are the first ones of a constant mask and fill a vector
-// register of 128 bits or more, so that a narrower access does without a mask; else 0. (LLVM fails
-// to select instructions for comparisons that a narrower one makes shrink to a lane.)
+// The number of lanes that are on, if they are the first lanes of a constant mask and fill a vector
+// register of 128 bits or more, so that a narrower access needs no mask; else 0. (LLVM fails to
+// select instructions for comparisons that an even narrower access shrinks to one lane.)
 inline unsigned first_lanes(llvm::Value* mask, int64_t bytes) {
   auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(mask);
   auto* type = constant ? llvm::dyn_cast<llvm::FixedVectorType>(constant->getType()) : nullptr;

@@ -22,7 +22,7 @@ struct Function {
   Binary binary = nullptr;
 };
 
-// By operator: `math_<operator>`, so that an operator whose function is not written does not link.
+// By operator: `math_<operator>`, so that a missing function is a link error.
 constexpr Function kFunctions[] = {
 #define HEDDLE_MATH_plain(name) {nullptr},
 #define HEDDLE_MATH_inlined(name) {"heddle_" #name, math_##name},
@@ -42,8 +42,8 @@ Value* widened(MathContext& context, Value* x) {
   return is_double(x) ? x : b.CreateFPExt(x, like(b.getDoubleTy(), x));
 }
 
-// Of a function that is written for double; float goes there and back, and is rounded right but for
-// ties that double cannot tell.
+// Calls a function that is written for double; float is converted to double and back, and correctly
+// rounded except for ties that double cannot distinguish.
 Value* by_double(MathContext& context, const Function& function, std::initializer_list<Value*> x) {
   std::vector<Value*> in;
   for (Value* one : x) in.push_back(widened(context, one));

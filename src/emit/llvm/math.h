@@ -1,5 +1,6 @@
-// Vector math: functions as straight-line polynomial code, no calls. Each is written once for a
-// scalar or any vector of lanes; bounds in ulp stand in docs/numerics.md.
+// Vector math: functions as polynomial code, without library calls; long ones are shared functions
+// (math_shared.h). Each is written once for a scalar or any vector of lanes; bounds in ulp are in
+// docs/numerics.md.
 #pragma once
 
 #include "emit/llvm/math_context.h"

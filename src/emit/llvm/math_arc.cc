@@ -14,7 +14,8 @@ constexpr double kHalfPi = kPi / 2, kHalfPiLow = kPiLow / 2;
 constexpr double kQuarterPi = kPi / 4, kQuarterPiLow = kPiLow / 4;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Of |x| > 1/2 by the identity asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)): what both need.
+// The common part of asin and acos; for |x| > 1/2 by the identity
+// asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)).
 struct Arc {
   Value* small;       // |x| <= 1/2
   Value* base;        // |x|, or sqrt((1 - |x|) / 2)
@@ -54,7 +55,7 @@ Value* math_acos(const MathKit& k, Value* x) {
 Value* math_atan2(const MathKit& k, Value* y, Value* x) {
   auto& b = k.builder();
   Value *ax = k.abs(x), *ay = k.abs(y);
-  // Ratios of huge or tiny numbers are those of their scaled selves.
+  // Scaling huge or tiny numbers does not change their ratio.
   Value* huge = b.CreateOr(k.greater(ax, 0x1p1000), k.greater(ay, 0x1p1000));
   Value* tiny = k.both(k.less(ax, 0x1p-960), k.less(ay, 0x1p-960));
   Value* factor = k.select(huge, k.number(0x1p-60), k.select(tiny, k.number(0x1p100), k.number(1)));
@@ -91,7 +92,7 @@ Value* math_cbrt(const MathKit& k, Value* x) {
   Value* a = k.abs(x);
   Value *tiny = k.less(a, 0x1p-1000), *huge = k.greater(a, 0x1p1000);
   a = k.mul(a, k.select(tiny, k.number(0x1p156), k.select(huge, k.number(0x1p-156), k.number(1))));
-  // A third of the exponent, with the mantissa's line along: good to 5 bits.
+  // A third of the exponent, with the mantissa interpolated linearly: good to 5 bits.
   llvm::Type* words = like(b.getInt32Ty(), x);
   Value* top = b.CreateTrunc(b.CreateLShr(k.bits(a), k.integer(32)), words);
   Value* guess =

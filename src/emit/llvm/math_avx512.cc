@@ -30,8 +30,8 @@ int register_bits(const MathKit& k) {
   return std::min(512, lanes_of(k.type()) * (k.is_double() ? 64 : 32));
 }
 
-// One masked instruction; those of 512 bits also say how to round: as usual. `keep` null: all
-// lanes, else the others are 0.
+// One masked instruction; those of 512 bits also take a rounding mode: the current one. `keep`:
+// null for all lanes, else the others are 0.
 Value* masked(const MathKit& k, const unsigned (&ids)[3], Value* a, Value* b,
               Value* keep = nullptr) {
   auto& builder = k.builder();

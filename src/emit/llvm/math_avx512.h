@@ -1,12 +1,11 @@
-// AVX-512 instructions that exponentials and quotients are made of, for vectors of any number of
-// registers.
+// AVX-512 instructions for exponentials and quotients, on vectors of any number of registers.
 #pragma once
 
 #include "emit/llvm/math_kit.h"
 
 namespace heddle::emit {
 
-// The target has them for values of this shape: whole vectors of 128, 256 or 512 bits.
+// Whether the target has them for values of this shape: whole vectors of 128, 256 or 512 bits.
 bool has_avx512_exponent(const MathKit& k);
 // a * 2^floor(n), rounded once; right for all a and n, infinities and NaN among them.
 llvm::Value* avx512_scale(const MathKit& k, llvm::Value* a, llvm::Value* n);

@@ -1,4 +1,4 @@
-// Private to emit/llvm: what arithmetic is written with.
+// Private to emit/llvm: the context for emitting arithmetic.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -7,7 +7,7 @@
 
 namespace heddle::emit {
 
-// Where code goes, and what the target can do. The insertion point may be anywhere in a block.
+// The insertion point, which may be anywhere in a block, and the target's features.
 struct MathContext {
   llvm::IRBuilder<>& builder;
   const Isa& isa;

@@ -36,7 +36,7 @@ Value* math_erf(const MathKit& k, Value* x) {
   return k.select(k.less(a, 1), near, k.copysign(far, x));
 }
 
-// 1 - erf up to 1, beyond by its own polynomial, and 2 less that on the other side.
+// 1 - erf up to 1, beyond that a polynomial of its own, and for negative x 2 minus that.
 Value* math_erfc(const MathKit& k, Value* x) {
   Value* near = k.sub(k.number(1), k.mul(x, k.poly(k.mul(x, x), kErfSmallF64)));
   Value* a = k.at_most(k.abs(x), 27.5);

@@ -1,5 +1,5 @@
-// exp and what follows from it. With n = round(x / ln 2) and r = x - n ln 2, |r| <= ln 2 / 2:
-// exp(x) = 2^n (1 + r + r^2 E(r)). ln 2 is taken off in two parts, the first with so few bits that
+// exp and functions based on it. With n = round(x / ln 2) and r = x - n ln 2, |r| <= ln 2 / 2:
+// exp(x) = 2^n (1 + r + r^2 E(r)). ln 2 is subtracted in two parts, the first with so few bits that
 // n times it is exact.
 #include <llvm/IR/Intrinsics.h>
 
@@ -73,10 +73,10 @@ Value* math_expm1(const MathKit& k, Value* x) {
 
 namespace {
 
-// The same as below without what only expm1 itself has to think of: with s = 2|x| and n its nearest
-// multiple of ln 2, t = exp(s) - 1 = 2^n (exp(r) - 1) + (2^n - 1), tanh = t / (t + 2). One part of
-// ln 2 will do: where n is not 0, an error of r is one of the result divided by exp(s) / 2. The
-// quotient is one by a reciprocal of 14 bits and what that lost.
+// As math_tanh() below, without the cases that only expm1 itself needs: with s = 2|x| and n its
+// nearest multiple of ln 2, t = exp(s) - 1 = 2^n (exp(r) - 1) + (2^n - 1), tanh = t / (t + 2). One
+// part of ln 2 is enough: where n is not 0, an error of r is divided by exp(s) / 2 in the result.
+// The quotient uses a reciprocal of 14 bits and one correction.
 Value* avx512_tanh(const MathKit& k, Value* x) {
   Value* magnitude = k.at_most(k.abs(x), 22);
   Value* s = k.add(magnitude, magnitude);
@@ -111,8 +111,8 @@ Value* math_logistic(const MathKit& k, Value* x) {
 
 Value* math_exp_fast(const MathKit& k, Value* x) {
   Value* t = k.mul(x, kLog2E);
-  // Zero where the result would be subnormal: whoever multiplies it would pay for that (attention
-  // masks of -100 leave such numbers everywhere).
+  // Zero where the result would be subnormal: multiplying subnormals is slow (attention masks of
+  // -100 leave such numbers everywhere).
   Value* nothing = k.less(t, -125.99);
   if (has_avx512_exponent(k)) {
     Value* keep = k.builder().CreateFCmpUGE(t, k.number(-125.99));

@@ -42,7 +42,7 @@ class MathKit {
   Value* is_nan(Value* a) const { return b_.CreateFCmpUNO(a, a); }
   Value* select(Value* c, Value* a, Value* b) const { return b_.CreateSelect(c, a, b); }
   Value* both(Value* a, Value* b) const { return b_.CreateAnd(a, b); }
-  // Limits that let NaN through.
+  // Limits that pass NaN through.
   Value* at_most(Value* a, double limit) const;
   Value* at_least(Value* a, double limit) const;
 
@@ -55,13 +55,13 @@ class MathKit {
   Value* integer(uint64_t n) const { return int_constant(int_type_, n); }
 
   // A number rounded to the nearest integer, as a float and as an integer; |a| below 2^21 (2^50).
-  // Of anything else both are some number.
+  // For any other value both are arbitrary.
   std::pair<Value*, Value*> nearest(Value* a) const;
   Value* power_of_two(Value* n) const;  // 2^n, n an integer in the range of normal exponents
   // a * 2^n, rounded once, |n| up to twice the range of exponents.
   Value* scale(Value* a, Value* n) const;
 
-  // a * b exactly: the product rounded, and what that lost. (Overflow aside.)
+  // a * b exactly: the rounded product and its rounding error. (Overflow aside.)
   std::pair<Value*, Value*> product(Value* a, Value* b) const;
   // a + b exactly, |a| >= |b| or a = 0.
   std::pair<Value*, Value*> quick_sum(Value* a, Value* b) const;

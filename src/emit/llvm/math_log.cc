@@ -25,7 +25,7 @@ Split split(const MathKit& k, Value* x) {
   int mantissa = wide ? 52 : 23;
   Value* tiny = k.less(x, wide ? 0x1p-1022 : 0x1p-126);
   x = k.select(tiny, k.mul(x, wide ? 0x1p54 : 0x1p24), x);
-  // Subtracting the bits of sqrt(1/2) makes the exponent field turn over there and not at 1.
+  // Subtracting the bits of sqrt(1/2) makes the exponent field change there and not at 1.
   uint64_t half_root = wide ? 0x3fe6a09e667f3bcd : 0x3f3504f3;
   Value* bits = k.bits(x);
   Value* e = b.CreateAShr(b.CreateSub(bits, k.integer(half_root)),
@@ -70,7 +70,7 @@ Value* math_log(const MathKit& k, Value* x) {
 }
 
 Value* math_log1p(const MathKit& k, Value* x) {
-  // With u = 1 + x rounded, log(u) x / (u - 1) makes good what the rounding lost.
+  // With u = 1 + x rounded, log(u) x / (u - 1) corrects the rounding error.
   Value* u = k.add(x, 1);
   Value* lost = k.add(u, -1);
   Value* result = k.mul(math_log(k, u), k.div(x, lost));
@@ -109,19 +109,19 @@ std::pair<Value*, Value*> precise_log(const MathKit& k, Value* x) {
   Value* low = k.add(k.add(a_low, b_low), k.add(k.mul(s_low, 2), w_low));
   auto [c, c_low] = k.product(e, k.number(kLn2LowF64));
   auto [high, high_low] = k.sum(b, c);
-  constexpr double kLn2Rest = 1.1612227229362532e-26;  // ln 2 less its two parts
+  constexpr double kLn2Rest = 1.1612227229362532e-26;  // ln 2 minus its two parts
   low = k.add(k.add(low, high_low), k.mad(e, kLn2Rest, c_low));
   return k.quick_sum(high, low);
 }
 
-// 0: y is no integer, 1: odd, 2: even. As the masks of the last two.
+// Masks: y is an odd integer; y is an integer.
 std::pair<Value*, Value*> parity(const MathKit& k, Value* y) {
   auto& b = k.builder();
   Value* a = k.abs(y);
   Value* large = k.builder().CreateFCmpOGE(a, k.number(0x1p53));  // even, or infinite
   auto [rounded, whole] = k.nearest(k.at_most(a, 0x1p51 - 1));
   Value* middle = k.less(a, 0x1p51 - 1);
-  // Between 2^51 and 2^53 the last bits of the number tell.
+  // Between 2^51 and 2^53 the last bits of the number decide.
   Value* bits = k.bits(a);
   Value* units = k.less(a, 0x1p52);
   Value* half_bit = b.CreateAnd(bits, k.integer(1));

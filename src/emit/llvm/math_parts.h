@@ -1,9 +1,9 @@
 // The functions of math_*.cc, `math_<operator>` for every operator of kernel/ops.def that is one;
 // math.cc chooses among them. Bounds: docs/numerics.md. By class (kernel/op_info.h):
 //   inlined: for float and double alike
-//   shared, binary: for double; float goes through them. They may make blocks: only in a function
+//   shared, binary: for double; float is converted. They may create blocks: only in a function
 //     of their own
-//   fast: for float. exp_fast wants x <= 0 (more is right up to overflow, too); the others take all
+//   fast: for float. exp_fast requires x <= 0 (larger: right up to overflow); the others take all
 #pragma once
 
 #include "emit/llvm/math_kit.h"

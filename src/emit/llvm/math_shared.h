@@ -1,4 +1,4 @@
-// Functions too long to stand inline: made in the module once for a type, and called.
+// Functions too long to inline: created in the module once per type, and called.
 #pragma once
 
 #include <llvm/ADT/STLFunctionalExtras.h>
@@ -7,8 +7,8 @@
 
 namespace heddle::emit {
 
-// Calls the internal function `name` for arguments of this type; on first use `body` makes it, at
-// the end of a fresh function whose blocks are its own to arrange.
+// Calls the internal function `name` for arguments of this type; on first use `body` emits it into
+// a new function, in which it may create blocks.
 using SharedBody = llvm::function_ref<llvm::Value*(const MathKit&, llvm::ArrayRef<llvm::Value*>)>;
 llvm::Value* call_shared(MathContext& context, const char* name, llvm::Type* result,
                          llvm::ArrayRef<llvm::Value*> arguments, SharedBody body);

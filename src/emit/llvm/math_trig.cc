@@ -1,6 +1,6 @@
 // sin, cos and tan of double: x = n pi/2 + r with r in two parts, then polynomials on |r| <= pi/4.
-// Up to 1.6e6 pi/2 is taken off in pieces of 33 bits, so that n times a piece is exact. Beyond that
-// x 2/pi is formed from the bits of 2/pi that matter (Payne and Hanek, 1983), lane by lane.
+// Up to 1.6e6 pi/2 is subtracted in pieces of 33 bits, so that n times a piece is exact. Beyond
+// that x 2/pi is formed from the bits of 2/pi that matter (Payne and Hanek, 1983), lane by lane.
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Module.h>
@@ -20,9 +20,9 @@ constexpr double kLarge = 1.6e6;
 constexpr double kTwoOverPi = 0.63661977236758138;
 constexpr double kHalfPi[] = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3198a2ep-69,
                               0x1.b839a252049c1p-104};
-constexpr double kHalfPiLow = 6.123233995736766e-17;  // pi/2 less its double
+constexpr double kHalfPiLow = 6.123233995736766e-17;  // pi/2 minus its double
 
-// Bits of 2/pi behind the point, after one word of zeros.
+// Bits of 2/pi after the point, preceded by one word of zeros.
 constexpr uint64_t kTwoOverPiBits[] = {
     0,
     0xa2f9836e4e441529,
@@ -62,8 +62,8 @@ llvm::GlobalVariable* two_over_pi(llvm::Module& module) {
   return global;
 }
 
-// Of one number, by 192 bits of 2/pi: those of weight 4 / x and below, so that the product's two
-// topmost bits are the quadrant.
+// Reduces one number with 192 bits of 2/pi: those of weight 4 / x and below, so that the product's
+// two topmost bits are the quadrant.
 Reduced reduce_exactly(const MathKit& k, Value* x) {
   auto& b = k.builder();
   auto number = [&](uint64_t n) { return b.getInt64(n); };
@@ -71,7 +71,7 @@ Reduced reduce_exactly(const MathKit& k, Value* x) {
   Value* exponent = b.CreateLShr(bits, 52);
   Value* mantissa =
       b.CreateOr(b.CreateAnd(bits, number((uint64_t{1} << 52) - 1)), number(uint64_t{1} << 52));
-  // The window starts exponent - 1075 - 2 bits behind the point, 64 more into the table.
+  // The window starts exponent - 1075 - 2 bits after the point, 64 more into the table.
   Value* start = larger(b, b.CreateSub(exponent, number(1075 + 2 - 64)), number(0));
   Value* word = b.CreateLShr(start, 6);
   llvm::GlobalVariable* table = two_over_pi(*b.GetInsertBlock()->getModule());
@@ -103,7 +103,7 @@ Reduced reduce_exactly(const MathKit& k, Value* x) {
   auto [r, r_low] = k.product(high, k.number(1.5707963267948966));
   r_low = k.add(r_low, k.mad(high, kHalfPiLow, k.mul(low, 1.5707963267948966)));
   auto [sum_high, sum_low] = k.quick_sum(r, r_low);
-  // The sign of x turns all of it round.
+  // A negative x negates all of it.
   Value* turned = b.CreateICmpSLT(k.bits(x), number(0));
   Value* flip = b.CreateXor(turned, negative);
   auto sign = [&](Value* v) { return k.select(flip, k.neg(v), v); };

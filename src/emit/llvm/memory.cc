@@ -42,7 +42,7 @@ Value* KernelEmitter::all_lanes(Value* mask) {
   return llvm::Constant::getAllOnesValue(type);
 }
 
-// The variable that stands for one element of a register buffer (in all lanes).
+// The stack variable of one element of a register buffer (in all lanes).
 llvm::AllocaInst* KernelEmitter::register_slot(kernel::BufferId id, const ExprId* indices) {
   const kernel::Buffer& buffer = kernel_.buffer(id);
   int64_t count = elements(buffer), element = 0;
@@ -102,7 +102,7 @@ Val KernelEmitter::load_register(const Expr& expr) {
   return result;
 }
 
-// One element for all lanes. Behind a mask it is read where any lane wants it.
+// One element for all lanes. With a mask it is read if any lane is on.
 Val KernelEmitter::load_uniform(const Expr& expr, const Address& address, const Val* mask,
                                 const Val* other) {
   Val result;
@@ -166,11 +166,11 @@ Val KernelEmitter::load(const Expr& expr) {
     }
   }
   Address from = address(expr.buffer, expr.operands.data());
-  // `in` buffers never change under a kernel's eyes: such a value may be kept in its scope.
+  // `in` buffers do not change while a kernel runs: the value may be kept in its scope.
   bool fixed = buffer.space == Space::global && buffer.access == kernel::Access::in;
   bool lanes = from.offsets || from.lane_bytes != 0;
   Val result;
-  Value** known = nullptr;  // the same place was read before, by whatever expression
+  Value** known = nullptr;  // the same place was read before, by any expression
   if (fixed && !guarded && !from.pinned && (!mask_ || !lanes)) {
     int level = std::max(from.place_level, block_level());
     known = &scopes_[static_cast<size_t>(level)].loads[from.place];
@@ -184,7 +184,7 @@ Val KernelEmitter::load(const Expr& expr) {
     Value* active = mask_;
     Value* fill = nullptr;
     if (guarded) {
-      // No lane is read, yet processors take hundreds of cycles for a place that is not mapped.
+      // Even with all lanes off, processors take hundreds of cycles for an unmapped address.
       if (mask.uniform() && from.lane_bytes > 0)
         from.pointer = b_.CreateSelect(mask.v, from.pointer, base_pointer(expr.buffer));
       Value* wanted = vector(mask, b_.getInt1Ty());
@@ -273,7 +273,7 @@ void KernelEmitter::prefetch(const Stmt& stmt) {
   for (int i = 0; i < lanes_; ++i) one(b_.CreateExtractElement(pointers, static_cast<uint64_t>(i)));
 }
 
-// Where nothing is asynchronous a copy is made when it is asked for, lane by lane.
+// A CPU copies synchronously, lane by lane.
 void KernelEmitter::copy(const Stmt& stmt) {
   Type type = kernel_.buffer(stmt.buffer).type;
   Address to = address(stmt.buffer, stmt.indices.data());

@@ -1,6 +1,6 @@
-// Conversions of f32 to integers of 8 and 16 bits, as quantised values are stored: they saturate,
-// so that clamps to what the type holds are left out; and what was rounded before is rounded by the
-// processor's conversion instead (to nearest, ties to even, as it always does).
+// Conversions of f32 to integers of 8 and 16 bits, for quantised values: they saturate, so that
+// clamps to the type's range are omitted; and a rounding before them is done by the processor's
+// conversion (to nearest, ties to even, as always).
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <bit>
@@ -20,7 +20,7 @@ struct Span {
   double low, high;
 };
 
-// None: not such a type.
+// Nullopt: another type.
 std::optional<Span> span_of(Type type) {
   const int bits = tensor::type_bits(type);
   if (tensor::is_float(type) || (bits != 8 && bits != 16)) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<double> f32_constant(const kernel::Expr& expr) {
   return std::bit_cast<float>(static_cast<uint32_t>(expr.imm));
 }
 
-// To s32, rounded to nearest, in so many lanes; 0: none.
+// The intrinsic from f32 to s32, rounded to nearest, in this many lanes; 0: none.
 unsigned conversion_of(int lanes, const Isa& isa) {
   if (lanes == 16 && isa.avx512) return llvm::Intrinsic::x86_avx512_mask_cvtps2dq_512;
   if (lanes == 8 && isa.avx) return llvm::Intrinsic::x86_avx_cvt_ps2dq_256;
@@ -42,8 +42,8 @@ unsigned conversion_of(int lanes, const Isa& isa) {
   return 0;
 }
 
-// q + added, saturated, where q is INT_MIN for NaN and for what is too small, and small enough
-// above; NaN: 0. Signed types have an instruction that narrows and saturates on both sides.
+// q + added, saturated; q is INT_MIN for NaN and for values that are too small, and bounded above.
+// NaN gives 0. Signed types have an instruction that narrows and saturates on both sides.
 Value* saturated(llvm::IRBuilder<>& b, Value* q, Value* x, Span span, double added) {
   const auto number = [&](double value) {
     return int_constant(q->getType(), static_cast<uint64_t>(static_cast<int64_t>(value)));
@@ -59,7 +59,7 @@ Value* saturated(llvm::IRBuilder<>& b, Value* q, Value* x, Span span, double add
 
 }  // namespace
 
-// What is left of a value behind clamps that a conversion to `to` does as well: NaN passes them.
+// The value without clamps that a conversion to `to` makes redundant; they pass NaN.
 kernel::ExprId KernelEmitter::unclamped(ExprId x, Type to) const {
   const std::optional<Span> span = span_of(to);
   for (bool found = span.has_value(); found;) {
@@ -77,8 +77,8 @@ kernel::ExprId KernelEmitter::unclamped(ExprId x, Type to) const {
   return x;
 }
 
-// round_even(y), or the same and a whole number, in lanes; none: another value, or not in vectors
-// that one instruction converts.
+// Converts round_even(y), or that plus an integer constant, in lanes; nullopt: `x` has another
+// form, or no instruction converts vectors of this width.
 std::optional<Val> KernelEmitter::rounded_conversion(ExprId x, Type to) {
   const std::optional<Span> span = span_of(to);
   const unsigned intrinsic = conversion_of(lanes_, isa_);
@@ -104,7 +104,7 @@ std::optional<Val> KernelEmitter::rounded_conversion(ExprId x, Type to) {
   Value* below = b_.CreateSelect(b_.CreateFCmpOLT(high, v), high, v);  // NaN stays
   llvm::Type* whole = like(b_.getInt32Ty(), v);
   std::vector<Value*> arguments{below};
-  if (lanes_ == 16)  // nothing masked, the rounding as it is
+  if (lanes_ == 16)  // no mask, the current rounding
     arguments.insert(arguments.end(),
                      {llvm::Constant::getNullValue(whole), b_.getInt16(0xffff), b_.getInt32(4)});
   Value* q = b_.CreateCall(llvm::Intrinsic::getDeclaration(&module_, intrinsic), arguments);

@@ -1,5 +1,5 @@
-// One function a phase: the groups' tasks numbered one after the other, each group a loop over the
-// part of [begin, end) that is its own.
+// One function per phase: the tasks of all groups are numbered in sequence, each group is a loop
+// over its part of [begin, end).
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -27,8 +27,7 @@ llvm::Function* kernel_function(const std::string& kernel, size_t phase, const I
                                                     fmt::format("{}_p{}", kernel, phase), module);
   llvm::AttrBuilder attributes(context);
   attributes.addAttribute(llvm::Attribute::NoUnwind);
-  // The features are the target's list over the plain architecture; the processor's name tunes
-  // only.
+  // The features are the target's list on top of the plain architecture; tune-cpu only tunes.
   attributes.addAttribute("target-cpu", "x86-64");
   attributes.addAttribute("tune-cpu", isa.tune_cpu);
   attributes.addAttribute("target-features", isa.features);
@@ -77,8 +76,8 @@ Status KernelEmitter::run() {
   return {};
 }
 
-// Two instructions of a kind start a cycle, and each waits some four for the one before it in its
-// chain: eight chains, where there are registers for them.
+// Two instructions of a kind can start per cycle, with a latency of some four cycles in a chain:
+// eight chains, if there are registers for them.
 void KernelEmitter::phase_that_fits(size_t index) {
   side_by_side_ = isa_.avx512 ? 8 : 4;
   const int64_t statements = statements_;
@@ -163,7 +162,7 @@ void KernelEmitter::task(const kernel::Group& group, const Val& number,
   block(group.body);
 }
 
-// Register buffers are variables on the stack until here; each becomes values.
+// Register buffers are stack variables until here; they are promoted to SSA values.
 void KernelEmitter::promote_registers() {
   std::vector<llvm::AllocaInst*> slots;
   for (const auto& buffer : registers_) {

@@ -1,4 +1,4 @@
-// f16, bf16 and the f8 types, which live as bits, from and to f32.
+// f16, bf16 and the f8 types, which are held as bits, from and to f32.
 #pragma once
 
 #include "emit/llvm/math.h"

@@ -32,8 +32,8 @@ Value* float_fma(llvm::IRBuilder<>& b, Value* x, Value* y, Value* z) {
   return b.CreateFPTrunc(from_bits(b, exact, f64), x->getType());
 }
 
-// One double: the 106 bits of the product and the addend are aligned in 128 bits, with what falls
-// off kept as one sticky bit, and the sum is rounded by hand.
+// One double: the 106 bits of the product and the addend are aligned in 128 bits, with the bits
+// shifted out kept as one sticky bit, and the sum is rounded by hand.
 class DoubleFma {
  public:
   explicit DoubleFma(const MathKit& k) : k_(k), b_(k.builder()) {}
@@ -62,7 +62,7 @@ class DoubleFma {
     negative = b_.CreateAnd(negative, b_.CreateNot(zero));
     Value* result = round(magnitude, unit, negative);
 
-    // Zeros, infinities and NaN need no care of this kind.
+    // Zeros, infinities and NaN need no exact arithmetic.
     auto finite = [&](Value* v) {
       return k_.less(k_.abs(v), std::numeric_limits<double>::infinity());
     };
@@ -103,7 +103,7 @@ class DoubleFma {
             b_.CreateICmpSLT(bits, word(0))};
   }
 
-  // v >> n, the last bit set where any bit that is set went missing.
+  // v >> n, with the last bit set if any set bit was shifted out.
   Value* shift_sticky(Value* v, Value* n) {
     n = wide(smaller(b_, n, word(127)));
     Value* shifted = b_.CreateLShr(v, n);

@@ -1,6 +1,6 @@
-// Lanes at constant distances that are not all equal, as where groups of lanes read one element
-// each: a quotient or remainder of the lane number by a constant. Such a load is a load of the
-// elements that lie between, and a shuffle.
+// Lanes at constant but unequal distances, as where each group of lanes reads one element: a
+// quotient or remainder of the lane number by a constant. Such a load loads the whole range of
+// elements and shuffles them.
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DerivedTypes.h>
 
@@ -22,7 +22,7 @@ int64_t floor_remainder(int64_t a, int64_t b) { return a - floor_quotient(a, b) 
 
 constexpr int64_t kMostStride = 1 << 20;
 
-// What lane 0's value leaves when divided by d, where that is known.
+// The remainder of lane 0's value by d, if known.
 std::optional<int64_t> residue(const Val& x, int64_t d) {
   if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(x.v))
     return floor_remainder(number->getSExtValue(), d);
@@ -30,8 +30,7 @@ std::optional<int64_t> residue(const Val& x, int64_t d) {
   return std::nullopt;
 }
 
-// Where each lane is found among what two loads bring, the lanes of the second behind those of the
-// first.
+// The position of each lane in two loaded vectors, the second after the first.
 std::vector<int> order_of(const std::vector<int64_t>& places, Value* mask, int64_t first,
                           int64_t count, int64_t second) {
   std::vector<int> order;
@@ -50,8 +49,8 @@ std::vector<int> order_of(const std::vector<int64_t>& places, Value* mask, int64
 
 }  // namespace
 
-// Adds scale times a quotient or remainder, if its operand runs linearly over the lanes and crosses
-// multiples of the divisor at lanes that are known.
+// Adds scale times a quotient or remainder, if its operand is linear over the lanes and crosses
+// multiples of the divisor at known lanes.
 bool KernelEmitter::spread_division(ExprId id, int64_t scale, Offset& sum) {
   const Expr& expr = kernel_.expr(id);
   const Expr& by = kernel_.expr(expr.operands[1]);
@@ -94,7 +93,7 @@ void KernelEmitter::spread_offsets(const kernel::Buffer& buffer, const Offset& s
   address.place.push_back(INT64_MIN + 1);  // no term's key
   address.place.insert(address.place.end(), sum.spread.begin(), sum.spread.end());
   std::vector<llvm::Constant*> numbers;
-  if (address.offsets) {  // beside lanes that are computed
+  if (address.offsets) {  // added to computed offsets
     At at(*this, address.level);
     const int64_t unit = address.offsets_in_bytes ? 1 : bytes;
     for (int64_t part : sum.spread)
@@ -130,9 +129,8 @@ void KernelEmitter::spread_offsets(const kernel::Buffer& buffer, const Offset& s
   address.from = floor_remainder(sum.constant / bytes, granule);
 }
 
-// Two elements, each for its part of the lanes: where masked broadcasts from memory are one
-// instruction, they leave the port of the shuffles alone. Null: there are more, or no such
-// instructions.
+// Two elements, each for a part of the lanes: a masked broadcast from memory is one instruction and
+// does not use the shuffle port. Null: there are more, or no such instructions.
 Value* KernelEmitter::load_halves(Type type, const Address& address, Value* mask, int64_t low,
                                   int64_t high) {
   const int64_t bytes = tensor::type_bytes(type);
@@ -154,9 +152,9 @@ Value* KernelEmitter::load_halves(Type type, const Address& address, Value* mask
   return b_.CreateSelect(llvm::ConstantVector::get(second), splat(high), first);
 }
 
-// One vector of what lies between the first and the last element, or two where that is not enough;
-// null: neither will do. No element is read that is not in the buffer: a whole granule around one
-// that is read is.
+// One vector of the range from the first to the last element, or two if that is not enough; null:
+// neither will do. No element outside the buffer is read: the whole granule around an element that
+// is read is inside.
 Value* KernelEmitter::load_spread(Type type, const Address& address, Value* mask, Value* other) {
   if (address.spread.empty() || (mask && !llvm::isa<llvm::Constant>(mask))) return nullptr;
   int64_t low = INT64_MAX, high = INT64_MIN;
@@ -167,7 +165,7 @@ Value* KernelEmitter::load_spread(Type type, const Address& address, Value* mask
   }
   if (low > high) return other;
   if (Value* halves = load_halves(type, address, mask, low, high)) return halves;
-  // Out to the granules, where one vector still holds them.
+  // Extended to whole granules, if one vector still holds them.
   int64_t first = low - floor_remainder(address.from + low, address.granule);
   int64_t count = high + 1 - first;
   count += floor_remainder(-(address.from + high + 1), address.granule);

@@ -97,7 +97,7 @@ void KernelEmitter::guarded(Value* condition, const std::function<void()>& body)
   b_.SetInsertPoint(after);
 }
 
-// A body for the lanes of `mask` only; not entered where there are none.
+// A body for the lanes of `mask` only; skipped if there are none.
 void KernelEmitter::masked(const Block& body, Value* mask) {
   if (body.empty()) return;
   Value* outer = mask_;

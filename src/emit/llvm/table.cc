@@ -1,5 +1,5 @@
-// Kernels with inner ones: the inner kernels' functions, and for each phase one that walks its
-// tables and calls them, on the rows' buffers and dimensions.
+// Kernels with inner kernels: the inner kernels' functions, and for each phase one that iterates
+// over its tables and calls them, on the rows' buffers and dimensions.
 #include "emit/llvm/table.h"
 
 #include <llvm/IR/Constants.h>
@@ -63,8 +63,8 @@ class TableEmitter {
     b_.CreateRetVoid();
   }
 
-  // Of n tasks of a row those from (n * begin + offset) / tasks on: shares of [0, tasks) are shares
-  // of each row, and rows of few tasks fall to one worker or another.
+  // Of a row's n tasks a share begins at (n * begin + offset) / tasks: a share of [0, tasks) is the
+  // same share of each row, and the offsets distribute rows of few tasks over the workers.
   Value* first_task(Value* share, Value* count, Value* offset) {
     Value* scaled = b_.CreateAdd(b_.CreateMul(count, share), offset);
     return b_.CreateUDiv(scaled, b_.getInt64(static_cast<uint64_t>(tasks_)));

@@ -31,10 +31,10 @@ class TestCode {
   std::vector<PhaseFunction> phases_;
 };
 
-// Words of 32 bits of small numbers of a type, one behind the other.
+// 32-bit words filled with small numbers of a type.
 std::vector<uint32_t> test_words(tensor::Type type, size_t words, uint32_t seed);
 
-// Of "portable", "avx2", "icelake", "spr", those that this machine can run.
+// The targets of "portable", "avx2", "icelake", "spr" that this machine can run.
 std::vector<target::Target> runnable_targets();
 // Says on stdout which ones were left out.
 void report_missing_targets();

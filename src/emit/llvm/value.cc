@@ -9,7 +9,7 @@ __extension__ using Wide = __int128;
 
 int64_t saturate(Wide x) { return static_cast<int64_t>(std::clamp<Wide>(x, INT64_MIN, INT64_MAX)); }
 
-// A bound that left the range of s64 has wrapped: then nothing is known.
+// A bound outside s64 means that the value may wrap: then nothing is known.
 Bounds checked(Wide low, Wide high) {
   if (low < INT64_MIN || high > INT64_MAX) return {};
   return {static_cast<int64_t>(low), static_cast<int64_t>(high)};

@@ -9,7 +9,7 @@
 
 namespace heddle::emit {
 
-// Inclusive; for integers. Operations on bounds saturate, so that they stay conservative.
+// Inclusive; for integers. A result whose bounds leave s64 may wrap: its bounds are all of s64.
 struct Bounds {
   int64_t low = INT64_MIN, high = INT64_MAX;
 
@@ -24,7 +24,7 @@ Bounds operator+(Bounds a, Bounds b);
 Bounds operator-(Bounds a, Bounds b);
 Bounds operator*(Bounds a, Bounds b);
 Bounds unite(Bounds a, Bounds b);
-// Of floor(a / b) and of the remainder, b > 0.
+// Bounds of floor(a / b) and of the remainder, b > 0.
 Bounds floor_div(Bounds a, Bounds b);
 Bounds floor_mod(Bounds a, Bounds b);
 
@@ -38,8 +38,8 @@ struct Val {
   int64_t stride = 0;
   Bounds bounds;         // integers: of all active lanes, wherever the value is used
   int64_t multiple = 1;  // integers: `v` (lane 0) is a multiple of this; 0: it is 0
-  // The scope (scope.h) at whose level the value is available, and whether it may only be used in
-  // the statement at hand, because it depends on memory.
+  // The scope (scope.cc) at whose level the value is available, and whether it may only be used in
+  // the current statement, because it depends on memory.
   int level = 0;
   bool pinned = false;
 
