@@ -172,9 +172,8 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
 
 namespace {
 
-// Each segment is a copy of the code; about this many compile in a second. The edges of joined
-// lines multiply, so fewer are worth it.
-constexpr int64_t kMostSegments = 512, kMostJoinedSegments = 64;
+// Each segment is a copy of the code; LLVM compiles about this many in a second.
+constexpr int64_t kMostSegments = 512;
 
 int64_t segments_of(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
   return count_segments(row_parts(gemm, shape, stage)) *
