@@ -59,6 +59,8 @@ struct OpenOptions {
   // Of dimensions whose extent is said before each run; at first it is what `dims` or `hints` say,
   // else the bound, and so are the model's ports.
   std::map<std::string, int64_t> bounds;
+  // Of these dimensions bounds and extents count so many elements (1 where nothing is said).
+  std::map<std::string, int64_t> steps;
   std::map<std::string, std::vector<int64_t>> shapes, hints;
   std::map<std::string, tensor::Literal> constants;
   // Values of inputs in the first run. Where a shape depends on one, or on what is computed from
