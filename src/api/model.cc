@@ -143,8 +143,9 @@ void fill_indices(std::span<const tensor::IndexCheck> checks, const Port& port, 
 }
 
 // Dimensions that no operator of the model links with those of inputs have no name. So where the
-// dimensions of these names are merged with others and taken apart again, they are not; and what is
-// gathered at the number of each sequence is read where it is.
+// dimensions of these names are merged with others and taken apart again, they are not, or what is
+// there of them is gathered; and what is gathered at the number of each sequence is read where it
+// is.
 Status link_dimensions(const Extents& extents, import::Imported* imported) {
   hlo::Module& module = *imported->module;
   for (const auto& [name, extent] : extents) {
@@ -162,6 +163,7 @@ Status link_dimensions(const Extents& extents, import::Imported* imported) {
     module.symbols.push_back(std::move(symbol));
   }
   Result<bool> done = opt::split_rows(module, {});
+  if (done) done = opt::merge_rows(module, {});
   module.symbols.clear();
   if (done) done = opt::narrow_indices(module, {});
   if (done && *done) done = opt::dce(module, {});

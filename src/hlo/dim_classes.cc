@@ -309,6 +309,19 @@ void DimClasses::relate_scatter(const Instr* scatter) {
   }
 }
 
+// Rows are sorted by themselves; along a row it matters how long it is.
+void DimClasses::relate_sort(const Instr* sort) {
+  const int64_t along = sort->attrs_as<SortAttrs>().dimension;
+  for (size_t k = 0; k < sort->operands().size(); ++k) {
+    const Instr* x = sort->operand(k);
+    join_all(x, 0, sort, k);
+    fix(x, along < 0 ? along + x->shape().rank() : along);
+    fix(sort, along < 0 ? along + x->shape().rank() : along, k);
+  }
+  // All arrays have the same extents.
+  for (size_t k = 1; k < sort->operands().size(); ++k) join_all(sort, 0, sort, k);
+}
+
 void DimClasses::relate(const Instr* instr) {
   relating_ = instr;
   switch (instr->opcode()) {
@@ -331,6 +344,10 @@ void DimClasses::relate(const Instr* instr) {
       return join_all(instr, 0, instr->operand(0), static_cast<size_t>(instr->tuple_index()));
     case Opcode::scatter:
       return relate_scatter(instr);
+    case Opcode::sort:
+      return relate_sort(instr);
+    case Opcode::get_dimension_size:
+      return;
     case Opcode::custom_call:
       if (!is_first_rows(*instr)) break;
       return join_all(instr, 0, instr->operand(0), 0);

@@ -114,6 +114,7 @@ class DimClasses {
   void relate_link(const Instr* instr, size_t k, const DimLink& link);
   void relate_called(const Instr* instr);
   void relate_scatter(const Instr* scatter);
+  void relate_sort(const Instr* sort);
   std::vector<tensor::Extent> parts_of(const Cut& cut, const SymbolTable& table) const;
   tensor::Extent result_of(const Cut& cut, const SymbolTable& table,
                            const SliceExtents& slices) const;

@@ -4,8 +4,8 @@
 // An extent that the module computes itself (a count that data decides) is no item of that list:
 // the custom call "heddle.first_rows" says it, in the entry. (x, n, m) -> x, of whose dimension 0
 // only the first n rows count. n and m are s32[]; m is n, but at least 1, which is what loops that
-// stop at the extent run for. Where n is the extent of a symbol of the list, those rows are the
-// symbol's.
+// stop at the extent run for. Where n is the extent of a symbol of the list, or that of another
+// such call with as many rows, those rows are the symbol's.
 #pragma once
 
 #include <cstdint>

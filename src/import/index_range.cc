@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "hlo/symbol.h"
+
 namespace heddle::import {
 namespace {
 
@@ -109,6 +111,10 @@ class Ranges {
       }
       case Opcode::select:
         return both(of(instr->operand(1), depth), of(instr->operand(2), depth));
+      case Opcode::scatter:
+        return of_scatter(instr, depth);
+      case Opcode::custom_call:
+        return hlo::is_first_rows(*instr) ? of(instr->operand(0), depth) : std::nullopt;
       case Opcode::add:
       case Opcode::subtract:
       case Opcode::multiply:
@@ -150,6 +156,15 @@ class Ranges {
         if (!a || !b) return std::nullopt;
         return arithmetic(instr->opcode(), *a, *b);
     }
+  }
+
+  // Where it puts elements in the place of others.
+  Known of_scatter(const Instr* scatter, int depth) {
+    const Instr* root = scatter->called().at(0)->root();
+    if (scatter->operands().size() != 3 || !root->is(Opcode::parameter) ||
+        root->parameter_number() != 1)
+      return std::nullopt;
+    return both(of(scatter->operand(0), depth), of(scatter->operand(2), depth));
   }
 
   Known of_clamp(const Instr* instr, int depth) {
