@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hlo/select_boxes.h"
+
 namespace heddle::hlo {
 bool runs_up(const WindowDim& window, int64_t extent) {
   WindowDim all;
@@ -322,6 +324,15 @@ void DimClasses::relate_sort(const Instr* sort) {
   for (size_t k = 1; k < sort->operands().size(); ++k) join_all(sort, 0, sort, k);
 }
 
+// How many boxes there are it is told (opt/mask_padding); how many it finds, it tells.
+void DimClasses::relate_boxes(const Instr* call) {
+  const Instr *boxes = call->operand(0), *scores = call->operand(1);
+  for (const int64_t d : {0, 2}) fix(boxes, d);
+  for (const int64_t d : {0, 1}) fix(scores, d);
+  join(at(boxes, 1), at(scores, 2));
+  fix(call, 1, 0);
+}
+
 void DimClasses::relate(const Instr* instr) {
   relating_ = instr;
   switch (instr->opcode()) {
@@ -349,6 +360,7 @@ void DimClasses::relate(const Instr* instr) {
     case Opcode::get_dimension_size:
       return;
     case Opcode::custom_call:
+      if (is_select_boxes(*instr)) return relate_boxes(instr);
       if (!is_first_rows(*instr)) break;
       return join_all(instr, 0, instr->operand(0), 0);
     default:

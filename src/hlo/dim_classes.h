@@ -115,6 +115,7 @@ class DimClasses {
   void relate_called(const Instr* instr);
   void relate_scatter(const Instr* scatter);
   void relate_sort(const Instr* sort);
+  void relate_boxes(const Instr* call);
   std::vector<tensor::Extent> parts_of(const Cut& cut, const SymbolTable& table) const;
   tensor::Extent result_of(const Cut& cut, const SymbolTable& table,
                            const SliceExtents& slices) const;

@@ -17,6 +17,7 @@
 #include "hlo/builder.h"
 #include "hlo/combiner.h"
 #include "hlo/dim_classes.h"
+#include "hlo/select_boxes.h"
 #include "opt/join_padded.h"
 #include "opt/mask_padding.h"
 #include "opt/merged_places.h"
@@ -141,6 +142,7 @@ class Masker {
         HEDDLE_RETURN_IF_ERROR(mask_windows(instr));
       if (instr->is(Opcode::scatter)) mask_scatter(instr);
       if (instr->is(Opcode::gather)) clamp_gather(instr);
+      if (hlo::is_select_boxes(*instr)) count_boxes(instr);
     }
     grow(growing);
     join_padded(entry_, classes_.cuts(), extents_, &table_);
@@ -263,6 +265,19 @@ class Masker {
     nowhere.set_bits(0, ~uint64_t{0});
     for (int64_t d = 0; d < shape.rank(); ++d)
       if (symbol_of(scatter->operand(positions), d) >= 0) mask(scatter, positions, d, nowhere);
+  }
+
+  // It is told how many boxes there are.
+  void count_boxes(Instr* call) {
+    const int symbol = symbol_of(call->operand(0), 1);
+    if (symbol < 0 || call->operands().size() != 5) return;
+    std::vector<Instr*> operands = call->operands();
+    operands.push_back(valid_elements(symbol, call->operand(0)->shape().dim(1)));
+    const tensor::Shape shape = call->shape();
+    Instr* counted =
+        b_.make(Opcode::custom_call, std::move(operands), call->attrs(), {}, &shape);
+    counted->add_notes(*call);
+    entry_->replace_all_uses(call, counted);
   }
 
   // Positions behind the last element are those of the last element.

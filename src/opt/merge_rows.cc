@@ -54,6 +54,7 @@ class Merger {
     const bool merged = changed;
     for (size_t i = 0; i < all.size() && !merged; ++i)
       changed = rewrite(all[i], false, classes) || changed;
+    for (size_t i = 0; i < all.size() && !changed; ++i) changed = join(all[i], classes);
     b_.check();
     entry_->sort();
     return changed;
@@ -80,6 +81,58 @@ class Merger {
       return true;
     }
     return false;
+  }
+
+  bool is_counted(const Instr* x, int64_t d, const hlo::DimClasses& classes) const {
+    const auto found = open_.find(classes.of(x, d));
+    return found != open_.end() && hlo::is_first_rows(*found->second.of);
+  }
+
+  // A concatenation of rows that are counted: those that are there, one part behind the other, are
+  // counted, too.
+  bool join(Instr* x, const hlo::DimClasses& classes) {
+    if (!x->is(Opcode::concatenate) || !is_static_array(x) || x->users().empty()) return false;
+    const int64_t along = x->dimensions()[0];
+    const std::vector<Instr*>& parts = x->operands();
+    if (std::none_of(parts.begin(), parts.end(),
+                     [&](const Instr* part) { return is_counted(part, along, classes); }))
+      return false;
+    const Joined& joined = this->joined(x, along, classes);
+    Instr* made = b_.take(parts.back(), joined.at.back(), along);
+    for (size_t k = parts.size() - 1; k-- > 0;) {
+      Instr* here = b_.broadcast(joined.before[k], made->shape().extents(), {along});
+      made = b_.select(here, b_.take(parts[k], joined.at[k], along), made);
+    }
+    made->add_notes(*x);
+    entry_->replace_all_uses(x, made);
+    return true;
+  }
+
+  // By part: where its element is that stands at a place of the whole, and whether the place is in
+  // front of its end (the last one has none).
+  struct Joined {
+    std::vector<Instr*> at, before;
+  };
+
+  const Joined& joined(Instr* x, int64_t along, const hlo::DimClasses& classes) {
+    std::vector<Known> key;
+    for (const Instr* part : x->operands()) key.push_back(known(part, along, classes));
+    const auto [found, added] = joined_.try_emplace(key);
+    if (!added) return found->second;
+    std::vector<Instr*> ends;
+    for (const Known& part : key)
+      ends.push_back(ends.empty() ? extent(part)
+                                  : b_.binary(Opcode::add, ends.back(), extent(part)));
+    const Shape line = Shape::array(Type::s32, {x->shape().dim(along)});
+    Instr* rows = first_rows_of(b_, b_.iota(line, 0), ends.back());
+    const auto all = [&](Instr* scalar) { return b_.broadcast(scalar, line.extents(), {}); };
+    Joined& made = found->second;
+    for (size_t k = 0; k < key.size(); ++k) {
+      made.at.push_back(k == 0 ? rows : b_.binary(Opcode::subtract, rows, all(ends[k - 1])));
+      if (k + 1 < key.size())
+        made.before.push_back(b_.compare(hlo::Direction::lt, rows, all(ends[k])));
+    }
+    return made;
   }
 
   // Whether it is one whose padding would not stay at the end.
@@ -152,6 +205,7 @@ class Merger {
   std::map<int, Known> open_;  // by class: dynamic dimensions
   std::map<Known, Instr*> extents_;
   std::map<std::vector<Known>, MergedPlaces> places_;
+  std::map<std::vector<Known>, Joined> joined_;
 };
 
 }  // namespace
