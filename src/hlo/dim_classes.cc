@@ -22,6 +22,11 @@ int64_t seen_behind(const WindowDim& window) {
 }
 
 DimClasses::DimClasses(const Module& module, Made made) { look_at(*module.entry(), made); }
+DimClasses::DimClasses(const Module& module, const std::set<const Instr*>& unknown)
+    : unknown_(&unknown) {
+  look_at(*module.entry(), Made::follows);
+  unknown_ = nullptr;
+}
 DimClasses::DimClasses(const Computation& computation, Made made) { look_at(computation, made); }
 
 void DimClasses::look_at(const Computation& first, Made made) {
@@ -324,6 +329,7 @@ void DimClasses::relate_sort(const Instr* sort) {
 
 void DimClasses::relate(const Instr* instr) {
   relating_ = instr;
+  if (unknown_ && unknown_->contains(instr)) return;
   switch (instr->opcode()) {
     case Opcode::parameter:
     case Opcode::constant:
