@@ -24,6 +24,11 @@ int64_t seen_behind(const WindowDim& window) {
 }
 
 DimClasses::DimClasses(const Module& module, Made made) { look_at(*module.entry(), made); }
+DimClasses::DimClasses(const Module& module, const std::set<const Instr*>& unknown)
+    : unknown_(&unknown) {
+  look_at(*module.entry(), Made::follows);
+  unknown_ = nullptr;
+}
 DimClasses::DimClasses(const Computation& computation, Made made) { look_at(computation, made); }
 
 void DimClasses::look_at(const Computation& first, Made made) {
@@ -335,6 +340,7 @@ void DimClasses::relate_boxes(const Instr* call) {
 
 void DimClasses::relate(const Instr* instr) {
   relating_ = instr;
+  if (unknown_ && unknown_->contains(instr)) return;
   switch (instr->opcode()) {
     case Opcode::parameter:
     case Opcode::constant:

@@ -100,15 +100,13 @@ class Ranges {
       case Opcode::broadcast:
       case Opcode::transpose:
       case Opcode::reverse:
-      case Opcode::slice:
       case Opcode::dynamic_slice:
       case Opcode::gather:
         return of(instr->operand(0), depth);
-      case Opcode::concatenate: {
-        Known all = of(instr->operand(0), depth);
-        for (const Instr* part : instr->operands()) all = both(all, of(part, depth));
-        return all;
-      }
+      case Opcode::concatenate:
+        return of_parts(instr, 0, instr->shape().dim(instr->dimensions()[0]), depth);
+      case Opcode::slice:
+        return of_slice(instr, depth);
       case Opcode::select:
         return both(of(instr->operand(1), depth), of(instr->operand(2), depth));
       case Opcode::scatter:
@@ -133,6 +131,40 @@ class Ranges {
       default:
         return std::nullopt;
     }
+  }
+
+  // Of what stands in [begin, end) of what is joined.
+  Known of_parts(const Instr* concatenate, int64_t begin, int64_t end, int depth) {
+    Known all;
+    int64_t at = 0;
+    bool any = false;
+    for (const Instr* part : concatenate->operands()) {
+      const int64_t next = at + part->shape().dim(concatenate->dimensions()[0]);
+      if (at < end && begin < next) {
+        all = any ? both(all, of(part, depth)) : of(part, depth);
+        any = true;
+      }
+      at = next;
+    }
+    return all;
+  }
+
+  // Often one of the parts that were joined: coordinates that were rows of one array.
+  Known of_slice(const Instr* slice, int depth) {
+    const auto& attrs = slice->attrs_as<hlo::SliceAttrs>();
+    hlo::Ints starts = attrs.starts, limits = attrs.limits;
+    const Instr* x = slice->operand(0);
+    for (; x->is(Opcode::transpose); x = x->operand(0)) {
+      const hlo::Ints from = starts, to = limits;
+      for (size_t d = 0; d < from.size(); ++d) {
+        const auto source = static_cast<size_t>(x->dimensions()[d]);
+        starts[source] = from[d];
+        limits[source] = to[d];
+      }
+    }
+    if (!x->is(Opcode::concatenate)) return of(x, depth);
+    const auto along = static_cast<size_t>(x->dimensions()[0]);
+    return of_parts(x, starts[along], limits[along], depth);
   }
 
   Known of_binary(const Instr* instr, int depth) {

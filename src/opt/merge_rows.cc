@@ -38,22 +38,25 @@ class Merger {
 
   // Whether there was something to do.
   bool walk() {
-    const hlo::DimClasses classes(module_);
-    open_.clear();
-    for (const hlo::Symbol& symbol : module_.symbols)
-      for (const auto& [parameter, dimension] : symbol.places) {
-        Instr* x = entry_->parameters().at(static_cast<size_t>(parameter));
-        open_.emplace(classes.of(x, dimension), Known{x, dimension, 1});
+    // The outermost of what is merged is not what comes of it.
+    const hlo::DimClasses all_related(module_);
+    find_open(all_related);
+    std::set<const Instr*> apart;
+    std::vector<Instr*> reshapes;
+    for (Instr* x : entry_->instrs())
+      if (find_piece(x, true, all_related) || find_piece(x, false, all_related)) {
+        apart.insert(x);
+        reshapes.push_back(x);
       }
-    const std::vector<Instr*> all = entry_->instrs();
-    for (Instr* x : all)
-      if (hlo::is_first_rows(*x)) open_.emplace(classes.of(x, 0), Known{x, 0, 1});
+    const hlo::DimClasses classes(module_, apart);
+    find_open(classes);
     // What has been merged says of what is taken apart which rows those are.
     bool changed = false;
-    for (Instr* x : all) changed = rewrite(x, true, classes) || changed;
-    const bool merged = changed;
-    for (size_t i = 0; i < all.size() && !merged; ++i)
-      changed = rewrite(all[i], false, classes) || changed;
+    for (const bool merges : {true, false})
+      for (size_t i = 0; i < reshapes.size() && (merges || !changed); ++i)
+        if (const auto piece = find_piece(reshapes[i], merges, classes))
+          rewrite(reshapes[i], *piece, merges, classes), changed = true;
+    const std::vector<Instr*> all = entry_->instrs();
     for (size_t i = 0; i < all.size() && !changed; ++i) changed = join(all[i], classes);
     b_.check();
     entry_->sort();
@@ -61,26 +64,34 @@ class Merger {
   }
 
  private:
-  bool rewrite(Instr* x, bool merges, const hlo::DimClasses& classes) {
+  void find_open(const hlo::DimClasses& classes) {
+    open_.clear();
+    for (const hlo::Symbol& symbol : module_.symbols)
+      for (const auto& [parameter, dimension] : symbol.places) {
+        Instr* x = entry_->parameters().at(static_cast<size_t>(parameter));
+        open_.emplace(classes.of(x, dimension), Known{x, dimension, 1});
+      }
+    for (Instr* x : entry_->instrs())
+      if (hlo::is_first_rows(*x)) open_.emplace(classes.of(x, 0), Known{x, 0, 1});
+  }
+
+  // What a reshape merges, or takes apart, of which the padding does not stay at the end.
+  std::optional<ReshapePiece> find_piece(const Instr* x, bool merges,
+                                         const hlo::DimClasses& classes) const {
     if (!x->is(Opcode::reshape) || !is_static_array(x) || x->shape().elems() <= 0 ||
         (x->users().empty() && x != entry_->root()))
-      return false;
-    Instr* from = x->operand(0);
+      return std::nullopt;
+    const Instr* from = x->operand(0);
     for (const ReshapePiece& piece :
          reshape_pieces(from->shape().extents(), x->shape().extents())) {
-      const bool one = piece.to_end == piece.to_begin + 1,
+      const bool to_one = piece.to_end == piece.to_begin + 1,
                  of_one = piece.from_end == piece.from_begin + 1;
-      if (one == of_one || one != merges) continue;
-      Instr* made = merges ? merged(from, piece.from_begin, piece.from_end, classes)
-                           : split(x, piece, classes);
-      if (!made) continue;
-      if (made->shape().extents() != x->shape().extents())
-        made = b_.reshape(made, x->shape().extents());
-      made->add_notes(*x);
-      entry_->replace_all_uses(x, made);
-      return true;
+      if (to_one == of_one || to_one != merges) continue;
+      if (merges ? is_apart(from, piece.from_begin, piece.from_end, classes)
+                 : is_apart(x, piece.to_begin, piece.to_end, classes))
+        return piece;
     }
-    return false;
+    return std::nullopt;
   }
 
   bool is_counted(const Instr* x, int64_t d, const hlo::DimClasses& classes) const {
@@ -135,20 +146,24 @@ class Merger {
     return made;
   }
 
-  // Whether it is one whose padding would not stay at the end.
   bool is_apart(const Instr* x, int64_t begin, int64_t end, const hlo::DimClasses& classes) const {
     for (int64_t d = begin + 1; d < end; ++d)
       if (open_.contains(classes.of(x, d))) return true;
     return false;
   }
 
-  Instr* merged(Instr* from, int64_t begin, int64_t end, const hlo::DimClasses& classes) {
-    if (!is_apart(from, begin, end, classes)) return nullptr;
-    return pack_dimensions(b_, from, begin, places(from, begin, end, classes));
+  void rewrite(Instr* x, const ReshapePiece& piece, bool merges, const hlo::DimClasses& classes) {
+    Instr* from = x->operand(0);
+    Instr* made = merges ? pack_dimensions(b_, from, piece.from_begin,
+                                           places(from, piece.from_begin, piece.from_end, classes))
+                         : split(x, piece, classes);
+    if (made->shape().extents() != x->shape().extents())
+      made = b_.reshape(made, x->shape().extents());
+    made->add_notes(*x);
+    entry_->replace_all_uses(x, made);
   }
 
   Instr* split(Instr* x, const ReshapePiece& piece, const hlo::DimClasses& classes) {
-    if (!is_apart(x, piece.to_begin, piece.to_end, classes)) return nullptr;
     const MergedPlaces& places = this->places(x, piece.to_begin, piece.to_end, classes);
     Instr* from = x->operand(0);
     if (piece.from_begin == 0 &&
