@@ -187,6 +187,10 @@ class InsideBucket {
     HEDDLE_ASSIGN_OR_RETURN(const import::Imported least, bounded_.import_at(at(bounded_, least_)));
     const ExtentComparison comparison(most, least, names_);
     HEDDLE_RETURN_IF_ERROR(comparison.same_structure(growth_of(result, differences)));
+    std::vector<tensor::IndexCheck> checks = most.index_checks;
+    bounded_.set_ranges(most_, least_, most.index_checks, &checks);
+    if (checks != least.index_checks)
+      return tl::unexpected(comparison.depends("the range of an index").error());
     HEDDLE_RETURN_IF_ERROR(
         comparison.same_classes(std::move(table), result.extents_of(*most.module), others));
     return result;

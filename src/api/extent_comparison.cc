@@ -83,8 +83,22 @@ bool is_table(const Instr& instr) {
          });
 }
 
+// Slices of all that there is of a dimension are.
+bool gathers_agree(const Instr* a, const Instr* b) {
+  auto x = a->attrs_as<hlo::GatherAttrs>();
+  const auto& y = b->attrs_as<hlo::GatherAttrs>();
+  for (size_t d = 0; d < x.slice_sizes.size() && d < y.slice_sizes.size(); ++d) {
+    const auto i = static_cast<int64_t>(d);
+    if (x.slice_sizes[d] == a->operand(0)->shape().dim(i) &&
+        y.slice_sizes[d] == b->operand(0)->shape().dim(i))
+      x.slice_sizes[d] = y.slice_sizes[d];
+  }
+  return x == y;
+}
+
 bool attributes_agree(const Instr* a, const Instr* b, const Grows& grows) {
   if (a->is(Opcode::slice)) return slices_agree(a, b, grows);
+  if (a->is(Opcode::gather)) return gathers_agree(a, b);
   if (a->is(Opcode::constant)) {
     const std::optional<int64_t> more = difference(a->literal(), b->literal());
     return more && grows(-1, *more);
@@ -136,10 +150,22 @@ Status ExtentComparison::same_structure(const Growth& growth) const {
   return {};
 }
 
+// By class: the rows of calls that say how many there are, in both.
+std::map<int, std::pair<int64_t, int64_t>> ExtentComparison::counts(
+    const hlo::DimClasses& classes) const {
+  std::map<int, std::pair<int64_t, int64_t>> result;
+  const auto &p = a_.entry()->instrs(), &q = b_.entry()->instrs();
+  for (size_t i = 0; i < p.size(); ++i)
+    if (hlo::is_first_rows(*p[i]))
+      result.emplace(classes.of(p[i], 0), std::pair(p[i]->shape().dim(0), q[i]->shape().dim(0)));
+  return result;
+}
+
 Status ExtentComparison::same_classes(hlo::SymbolTable table, const hlo::SliceExtents& slices,
                                       const Sizes& others) const {
   hlo::DimClasses classes(a_);
   HEDDLE_RETURN_IF_ERROR(classes.derive(&table, slices));
+  const auto counts = this->counts(classes);
   const auto &p = a_.entry()->instrs(), &q = b_.entry()->instrs();
   for (size_t i = 0; i < p.size(); ++i) {
     if (!p[i]->shape().is_array()) continue;
@@ -150,6 +176,9 @@ Status ExtentComparison::same_classes(hlo::SymbolTable table, const hlo::SliceEx
       if (s >= 0) {
         const auto number = static_cast<size_t>(s);
         wanted = x / table.symbols[number].bound * table.of[number].at(others);
+      } else if (const auto count = counts.find(classes.of(p[i], d)); count != counts.end()) {
+        const auto& [in_a, in_b] = count->second;
+        if (in_a > 0 && x % in_a == 0) wanted = x / in_a * in_b;
       }
       if (y != wanted && !is_table(*p[i])) return depends(p[i]->name());
     }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "api/bounded.h"
 
@@ -58,6 +60,7 @@ class ExtentComparison {
 
  private:
   std::vector<std::pair<size_t, int64_t>> slices() const;  // along dimensions that differ
+  std::map<int, std::pair<int64_t, int64_t>> counts(const hlo::DimClasses& classes) const;
   const hlo::Module &a_, &b_;
   const std::string& symbol_;
 };

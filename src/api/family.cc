@@ -26,20 +26,25 @@ const std::vector<int64_t>* shape_of(const std::string& input, const import::Opt
 Result<Extents> extents_of(const Family& family, const import::Options& options) {
   Extents result;
   for (const Family::Dim& dim : family.dims) {
-    if (is_derived(dim.name)) continue;
-    if (const auto given = options.dims.find(dim.name); given != options.dims.end()) {
-      result[dim.name] = given->second;
+    const auto of = multiple_of(dim.name);
+    if (!of) continue;
+    if (const auto given = options.dims.find(of->name); given != options.dims.end()) {
+      result[of->name] = given->second;
       continue;
     }
     const std::vector<int64_t>* shape = shape_of(dim.input, options);
     if (shape == nullptr || static_cast<size_t>(dim.dimension) >= shape->size()) continue;
     const int64_t extent = (*shape)[static_cast<size_t>(dim.dimension)];
-    if (const int64_t known = result.emplace(dim.name, extent).first->second; known != extent)
+    if (extent % of->factor != 0)
+      return user_error("{}: dimension '{}' is {} of {}, which is no multiple of {}", family.name,
+                        dim.name, extent, dim.input, of->factor);
+    const int64_t known = result.emplace(of->name, extent / of->factor).first->second;
+    if (known * of->factor != extent)
       return user_error("{}: dimension '{}' is {} of {} and {} of another input", family.name,
-                        dim.name, extent, dim.input, known);
+                        dim.name, extent, dim.input, known * of->factor);
   }
   for (const Family::Dim& dim : family.dims)
-    if (!is_derived(dim.name) && !result.contains(dim.name))
+    if (const auto of = multiple_of(dim.name); of && !result.contains(of->name))
       return user_error("{}: the extent of dimension '{}' ({}) is not known", family.name, dim.name,
                         dim.input);
   return result;

@@ -32,7 +32,9 @@ Sizes extents_of(const Part& part, const LateInputs& inputs) {
     if (!bounded.is_own(s)) continue;
     const auto& [input, dimension] = bounded.symbols[s].places.at(0);
     const int64_t number = part.inputs[static_cast<size_t>(input)].number;
-    extents[s] = inputs.shapes[static_cast<size_t>(number)].dim(dimension);
+    const Port& port = part.model->inputs()[static_cast<size_t>(input)];
+    const int64_t times = port.dims[static_cast<size_t>(dimension)] / bounded.first[s];
+    extents[s] = inputs.shapes[static_cast<size_t>(number)].dim(dimension) / times;
   }
   bounded.derive(&extents);
   return extents;
@@ -57,6 +59,22 @@ bool fits(const Part& part, const LateInputs& inputs) {
       return false;
   }
   return true;
+}
+
+// Extents of this run that are not what its inputs' dimensions of these names have: those of which
+// steps or multiples are counted.
+Extents counted_otherwise(const SizeBucket& bucket, const std::vector<Port>& ports,
+                          const LateInputs& inputs) {
+  Extents result;
+  for (size_t i = 0; i < ports.size(); ++i)
+    for (size_t d = 0; d < ports[i].named.size(); ++d) {
+      const auto multiple = multiple_of(ports[i].named[d].name);
+      if (!multiple || !bucket.bounds.contains(multiple->name)) continue;
+      const int64_t times = multiple->factor * bucket.step(multiple->name);
+      if (times > 1)
+        result[multiple->name] = inputs.shapes[i].dim(static_cast<int64_t>(d)) / times;
+    }
+  return result;
 }
 
 // What is known of all programs with these options. Errors: none can be compiled with them, as a
@@ -160,6 +178,8 @@ Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& buck
   wanted.guessed_count = guess;
   OpenOptions open;
   open.bounds = bucket.bounds;
+  open.steps = bucket.steps;
+  open.dims = counted_otherwise(bucket, late_->inputs, inputs);
   for (size_t i = 0; i < late_->inputs.size(); ++i)
     open.hints[late_->inputs[i].name] = inputs.shapes[i].extents();
   wanted.shapes.clear();

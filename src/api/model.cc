@@ -8,7 +8,9 @@
 #include "api/family.h"
 #include "api/late.h"
 #include "api/ports.h"
+
 #include "api/session.h"
+#include "api/size_buckets.h"
 #include "api/tolerance.h"
 #include "hlo/module.h"
 #include "hlo/state_arrays.h"
@@ -141,8 +143,8 @@ void fill_indices(std::span<const tensor::IndexCheck> checks, const Port& port, 
 }
 
 // Links dimensions to those of inputs: without a link through operators they get no name. So
-// dimensions with these names are no longer merged and split again, and gathers at the number of
-// each sequence read in place.
+// dimensions with these names are no longer merged and split again, or the valid part of a merged
+// dimension is gathered, and gathers at the number of each sequence read in place.
 Status link_dimensions(const Extents& extents, import::Imported* imported) {
   hlo::Module& module = *imported->module;
   for (const auto& [name, extent] : extents) {
@@ -154,12 +156,13 @@ Status link_dimensions(const Extents& extents, import::Imported* imported) {
       const auto dims = imported->input_dims.find(imported->input_names[i]);
       if (dims == imported->input_dims.end()) continue;
       for (size_t d = 0; d < dims->second.size(); ++d)
-        if (dims->second[d] == name)
+        if (const auto of = multiple_of(dims->second[d]); of && of->name == name)
           symbol.places.emplace_back(static_cast<int64_t>(i), static_cast<int64_t>(d));
     }
     module.symbols.push_back(std::move(symbol));
   }
   Result<bool> done = opt::split_rows(module, {});
+  if (done) done = opt::merge_rows(module, {});
   module.symbols.clear();
   if (done) done = opt::narrow_indices(module, {});
   if (done && *done) done = opt::dce(module, {});
@@ -391,9 +394,11 @@ Status Model::take_bounded(
   wanted.hints.clear();
   wanted.same_for_all_extents = true;
   wanted.max_fold_elems = kMostFolded;
-  const auto import_at = [import, wanted](const Extents& extents) -> Result<import::Imported> {
+  const auto import_at = [import, wanted,
+                          steps = options.steps](const Extents& extents) -> Result<import::Imported> {
     import::Options at = wanted;
-    for (const auto& [name, extent] : extents) at.dims[name] = extent;
+    for (const auto& [name, extent] : extents)
+      at.dims[name] = extent * (steps.contains(name) ? steps.at(name) : 1);
     HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import(at));
     HEDDLE_RETURN_IF_ERROR(link_dimensions(extents, &imported));
     return imported;

@@ -59,6 +59,8 @@ struct OpenOptions {
   // Dimensions whose extent is set before each run; initially, and in the model's ports, it is
   // taken from `dims` or `hints`, otherwise it is the bound.
   std::map<std::string, int64_t> bounds;
+  // Of these dimensions bounds and extents count so many elements (1 where nothing is said).
+  std::map<std::string, int64_t> steps;
   std::map<std::string, std::vector<int64_t>> shapes, hints;
   std::map<std::string, tensor::Literal> constants;
   // Values of inputs in the first run. If a shape depends on one, or on values computed from them,

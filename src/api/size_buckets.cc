@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 #include "api/bounded.h"
 
@@ -19,13 +20,7 @@ constexpr int64_t kLeastBound = 4;  // of find_bounded
 // ones from here on.
 constexpr int64_t kWideFrom = 64, kWide = 256;
 constexpr int64_t kMostExtent = int64_t{1} << 24;
-
-bool is_in(const SizeBucket& bucket, const std::map<std::string, int64_t>& extents) {
-  return std::all_of(bucket.bounds.begin(), bucket.bounds.end(), [&](const auto& bound) {
-    const int64_t extent = extents.at(bound.first);
-    return extent >= bucket.least.at(bound.first) && extent <= bound.second;
-  });
-}
+constexpr int64_t kMostStep = 64;  // no network halves an image more often
 
 }  // namespace
 
@@ -33,9 +28,40 @@ std::string SizeBucket::text() const { return rest + " " + ranges(); }
 
 std::string SizeBucket::ranges() const {
   std::string result;
-  for (const auto& [name, bound] : bounds)
-    result += fmt::format("{}{}={}..{}", result.empty() ? "" : " ", name, least.at(name), bound);
+  for (const auto& [name, bound] : bounds) {
+    const std::string times = step(name) == 1 ? "" : fmt::format("{}*", step(name));
+    result += fmt::format("{}{}={}{}..{}", result.empty() ? "" : " ", name, times, least.at(name),
+                          bound);
+  }
   return result;
+}
+
+int64_t SizeBucket::step(const std::string& name) const {
+  const auto found = steps.find(name);
+  return found == steps.end() ? 1 : found->second;
+}
+
+std::optional<NamedMultiple> multiple_of(const std::string& name) {
+  const auto is_name = [](std::string_view part) {
+    return !part.empty() && std::isdigit(static_cast<unsigned char>(part[0])) == 0 &&
+           std::all_of(part.begin(), part.end(), [](char c) {
+             return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+           });
+  };
+  if (is_name(name)) return NamedMultiple{name, 1};
+  const size_t star = name.find('*');
+  if (star == std::string::npos) return std::nullopt;
+  std::string number = name.substr(0, star), of = name.substr(star + 1);
+  for (std::string* part : {&number, &of}) {
+    part->erase(0, part->find_first_not_of(' '));
+    part->erase(part->find_last_not_of(' ') + 1);
+  }
+  if (is_name(number)) std::swap(number, of);
+  int64_t factor = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), factor);
+  if (error != std::errc{} || end != number.data() + number.size() || factor < 1 || !is_name(of))
+    return std::nullopt;
+  return NamedMultiple{of, factor};
 }
 
 SizeBuckets::SizeBuckets(const std::vector<Port>& inputs, std::set<std::string> fixed,
@@ -45,15 +71,22 @@ SizeBuckets::SizeBuckets(const std::vector<Port>& inputs, std::set<std::string> 
     names_.emplace_back();
     for (const NamedDim& dim : port.named) {
       names_.back().push_back(dim.name);
-      const bool is_own = !dim.name.empty() && !is_derived(dim.name) && !fixed_.contains(dim.name);
-      if (all_differ_ && is_own) differ_.insert(dim.name);
+      const auto multiple = multiple_of(dim.name);
+      if (all_differ_ && is_own(multiple)) differ_.insert(multiple->name);
     }
   }
 }
 
-bool is_derived(const std::string& name) {
-  return !std::all_of(name.begin(), name.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+bool SizeBuckets::is_own(const std::optional<NamedMultiple>& dim) const {
+  return dim && !fixed_.contains(dim->name);
+}
+
+bool SizeBuckets::is_in(const SizeBucket& bucket,
+                        const std::map<std::string, int64_t>& extents) const {
+  return std::all_of(bucket.bounds.begin(), bucket.bounds.end(), [&](const auto& bound) {
+    const int64_t extent = extents.at(bound.first), step = bucket.step(bound.first);
+    return extent % step == 0 && extent / step >= bucket.least.at(bound.first) &&
+           extent / step <= bound.second;
   });
 }
 
@@ -66,8 +99,11 @@ std::optional<std::map<std::string, int64_t>> SizeBuckets::extents(
       if (d >= static_cast<size_t>(shapes[i].rank())) return std::nullopt;
       const int64_t extent = shapes[i].dim(static_cast<int64_t>(d));
       if (extent < 1 || extent > kMostExtent) return std::nullopt;
-      if (name.empty() || is_derived(name) || fixed_.contains(name)) continue;
-      if (result.emplace(name, extent).first->second != extent) return std::nullopt;
+      const auto multiple = multiple_of(name);
+      if (!is_own(multiple)) continue;
+      if (extent % multiple->factor != 0) return std::nullopt;
+      const int64_t of = extent / multiple->factor;
+      if (result.emplace(multiple->name, of).first->second != of) return std::nullopt;
     }
   }
   return result;
@@ -80,7 +116,8 @@ std::string SizeBuckets::rest_of(const std::vector<tensor::Shape>& shapes) const
     for (int64_t d = 0; d < shapes[i].rank(); ++d) {
       const auto at = static_cast<size_t>(d);
       const std::string name = at < names_[i].size() ? names_[i][at] : "";
-      const bool open = differ_.contains(name) || (!name.empty() && is_derived(name));
+      const auto multiple = multiple_of(name);
+      const bool open = multiple ? differ_.contains(multiple->name) : !name.empty();
       dims.push_back(open ? "*" : std::to_string(shapes[i].dim(d)));
     }
     result += fmt::format("[{}]", fmt::join(dims, ","));
@@ -92,6 +129,10 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
   const auto now = extents(shapes);
   if (!now) return std::nullopt;
   if (!first_) first_ = now;
+  for (const auto& [name, extent] : *now) {
+    int64_t& step = steps_.emplace(name, kMostStep).first->second;
+    while (extent % step != 0) step /= 2;
+  }
   for (const auto& [name, extent] : *now)
     if (const auto at_first = first_->find(name);
         at_first != first_->end() && at_first->second != extent)
@@ -106,33 +147,48 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
     if (is_in(made, *now)) return made;
   }
   if (stopped_ || refused_.size() >= kMostRefused) return std::nullopt;
+  narrow(*now, small, &bucket);
+  if (refused_.contains(bucket.text())) return std::nullopt;
+  made_.push_back(bucket);
+  return bucket;
+}
+
+int64_t SizeBuckets::step_of(const std::string& name) const {
+  return in_steps_ ? steps_.at(name) : 1;
+}
+
+// The bounds of the first bucket for these extents that was not refused, or of one that was.
+void SizeBuckets::narrow(const std::map<std::string, int64_t>& extents, size_t small,
+                         SizeBucket* bucket) const {
+  const auto now = [&](const std::string& name) { return extents.at(name) / step_of(name); };
+  for (const std::string& name : differ_)
+    if (step_of(name) > 1) bucket->steps[name] = step_of(name);
   for (const bool wide : {all_differ_, false}) {
     for (const std::string& name : differ_) {
       int64_t bound = kLeastBound;
-      while (bound < now->at(name)) bound *= 4;
+      while (bound < now(name)) bound *= 4;
       int64_t below = bound == kLeastBound ? 0 : bound / 4;
       if (wide && bound >= kWideFrom && bound <= kWide) bound = kWide, below = kWideFrom / 4;
-      bucket.bounds[name] = bound;
-      bucket.least[name] = below + 1;
+      bucket->bounds[name] = bound;
+      bucket->least[name] = below + 1;
     }
-    if (!refused_.contains(bucket.text())) break;
+    if (!refused_.contains(bucket->text())) break;
   }
   if (small >= kSmallBuckets) {
     for (const SizeBucket& made : made_)
       for (const auto& [name, bound] : made.bounds)
-        if (made.rest == bucket.rest) bucket.bounds[name] = std::max(bucket.bounds[name], bound);
-    for (auto& [name, least] : bucket.least) least = 1;
+        if (made.rest == bucket->rest)
+          bucket->bounds[name] =
+              std::max(bucket->bounds[name], bound * made.step(name) / bucket->step(name));
+    for (auto& [name, least] : bucket->least) least = 1;
   }
   // A table of a few positions may be another model, and one of positions may end before the bound.
-  if (refused_.contains(bucket.text()))
-    for (auto& [name, least] : bucket.least)
-      if (now->at(name) > kLeastBound) least = std::max(least, kLeastBound + 1);
-  if (refused_.contains(bucket.text()))
-    for (auto& [name, bound] : bucket.bounds)
-      if (bound > kLeastBound && bound / 2 >= now->at(name)) bound /= 2;
-  if (refused_.contains(bucket.text())) return std::nullopt;
-  made_.push_back(bucket);
-  return bucket;
+  if (refused_.contains(bucket->text()))
+    for (auto& [name, least] : bucket->least)
+      if (now(name) > kLeastBound) least = std::max(least, kLeastBound + 1);
+  if (refused_.contains(bucket->text()))
+    for (auto& [name, bound] : bucket->bounds)
+      if (bound > kLeastBound && bound / 2 >= now(name)) bound /= 2;
 }
 
 void SizeBuckets::stop(const SizeBucket& bucket) {
@@ -144,6 +200,9 @@ void SizeBuckets::stop(const SizeBucket& bucket) {
 
 void SizeBuckets::refuse(const SizeBucket& bucket) {
   refused_.insert(bucket.text());
+  in_steps_ = in_steps_ || std::any_of(differ_.begin(), differ_.end(), [&](const auto& name) {
+                return steps_.at(name) > 1;
+              });
   std::erase(made_, bucket);
 }
 

@@ -15,18 +15,25 @@
 
 namespace heddle::api {
 
-// The extents that one program is for, by the dimensions' names.
+// The extents that one program is for, by the dimensions' names. With a step they are counted in
+// steps, so that what strides make of them are whole numbers of the same symbol.
 struct SizeBucket {
   std::map<std::string, int64_t> bounds, least;
-  std::string rest;            // all dimensions of the inputs, but for these
-  std::string text() const;    // of all of it
-  std::string ranges() const;  // "batch=1..4 length=5..16"
+  std::map<std::string, int64_t> steps;  // those that are not 1
+  std::string rest;                      // all dimensions of the inputs, but for these
+  std::string text() const;              // of all of it
+  std::string ranges() const;            // "batch=1..4 length=5..16 height=32*1..4"
+  int64_t step(const std::string& name) const;
   bool operator==(const SizeBucket&) const = default;
 };
 
-// The name of a dimension whose extent follows from others', a sum or a multiple of them as
-// exporters write it: "2*n", "past+1".
-bool is_derived(const std::string& name);
+// A dimension's name as a multiple of another name: "32*_h" is 32 of "_h", "n" is one of "n".
+struct NamedMultiple {
+  std::string name;
+  int64_t factor = 1;
+};
+// Nothing: it is another expression, as exporters write them ("past+1"), and follows from others'.
+std::optional<NamedMultiple> multiple_of(const std::string& name);
 
 // Thread safety: none.
 class SizeBuckets {
@@ -40,8 +47,9 @@ class SizeBuckets {
   // one before, or at most four times as large as its least extents (where all differ, at 17 to 256
   // sixteen times); behind a few of these one takes all extents that there were.
   std::optional<SizeBucket> choose(const std::vector<tensor::Shape>& shapes);
-  // There is no such program: a smaller one may be, which choose() has next. After a few of them
-  // there are no buckets any more.
+  // There is no such program: a smaller one may be, or one whose extents are counted in steps, the
+  // largest power of two that divides all that there were. choose() has it next. After a few of
+  // them there are no buckets any more.
   void refuse(const SizeBucket& bucket);
   // Nor is there one for other extents: there are no buckets from here on, beside those that were
   // chosen already. A wide one says nothing of the narrower.
@@ -53,6 +61,11 @@ class SizeBuckets {
       const std::vector<tensor::Shape>& shapes) const;
   std::string rest_of(const std::vector<tensor::Shape>& shapes) const;
 
+  bool is_own(const std::optional<NamedMultiple>& dim) const;
+  bool is_in(const SizeBucket& bucket, const std::map<std::string, int64_t>& extents) const;
+  int64_t step_of(const std::string& name) const;
+  void narrow(const std::map<std::string, int64_t>& extents, size_t small, SizeBucket* bucket) const;
+
   std::vector<std::vector<std::string>> names_;  // by input and dimension; empty: none
   std::set<std::string> fixed_;
   bool all_differ_ = false;
@@ -60,6 +73,8 @@ class SizeBuckets {
   std::set<std::string> differ_;
   std::vector<SizeBucket> made_;
   std::set<std::string> refused_;
+  std::map<std::string, int64_t> steps_;  // what divides all extents that there were
+  bool in_steps_ = false;
   bool stopped_ = false;
 };
 

@@ -84,6 +84,37 @@ TEST(SizeBuckets, WhatIsRefusedIsExact) {
   EXPECT_EQ(buckets.choose(shapes({7, 7, 2}))->text(), "[*,*,2] n=5..8") << "but for the one";
 }
 
+TEST(SizeBuckets, NamesThatAreMultiples) {
+  EXPECT_EQ(multiple_of("n")->factor, 1);
+  for (const char* name : {"2*n", "n*2", "2 * n"}) {
+    ASSERT_TRUE(multiple_of(name)) << name;
+    EXPECT_EQ(multiple_of(name)->name, "n");
+    EXPECT_EQ(multiple_of(name)->factor, 2);
+  }
+  for (const char* name : {"past+1", "2*", "2*3", "0*n", "-2*n", "n*m", "", "2*n+1"})
+    EXPECT_FALSE(multiple_of(name)) << name;
+  SizeBuckets buckets({port({"32*_h", "32*_w"})}, {});
+  EXPECT_FALSE(buckets.choose(shapes({64, 96})));
+  EXPECT_EQ(buckets.choose(shapes({128, 96}))->text(), "[*,96] _h=1..4");
+  EXPECT_EQ(buckets.choose(shapes({160, 128}))->text(), "[*,*] _h=5..16 _w=1..4");
+  EXPECT_FALSE(buckets.choose(shapes({160, 100}))) << "it is none";
+}
+
+TEST(SizeBuckets, InStepsWhereOnesAreRefused) {
+  SizeBuckets buckets({port({"h"})}, {});
+  buckets.choose(shapes({64}));
+  const auto ones = buckets.choose(shapes({96}));
+  EXPECT_EQ(ones->text(), "[*] h=65..256");
+  buckets.refuse(*ones);
+  const auto steps = buckets.choose(shapes({96}));
+  EXPECT_EQ(steps->text(), "[*] h=32*1..4");
+  EXPECT_EQ(steps->step("h"), 32);
+  EXPECT_EQ(buckets.choose(shapes({128})), steps);
+  EXPECT_EQ(buckets.choose(shapes({320}))->text(), "[*] h=32*5..16");
+  EXPECT_EQ(buckets.choose(shapes({80}))->text(), "[*] h=16*1..32") << "behind two, of all";
+  EXPECT_EQ(buckets.choose(shapes({96})), steps);
+}
+
 TEST(SizeBuckets, NoneBehindAStop) {
   SizeBuckets buckets({port({"n"})}, {});
   for (const int64_t n : {1, 2}) buckets.choose(shapes({n}));

@@ -45,7 +45,8 @@ std::vector<const Instr*> all_of(const hlo::Computation& computation) {
   return result;
 }
 
-// The dimensions of operand 0 (and 1 of a dot) that an instruction reduces.
+// The dimensions of operand 0 (and 1 of a dot) that an instruction reduces. A scatter goes through
+// all of its positions.
 std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
   std::vector<std::pair<const Instr*, int64_t>> result;
   if (instr->is(Opcode::reduce)) {
@@ -55,6 +56,11 @@ std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
     const auto& attrs = instr->attrs_as<hlo::DotAttrs>();
     for (int64_t d : attrs.lhs_contracting_dims) result.emplace_back(instr->operand(0), d);
     for (int64_t d : attrs.rhs_contracting_dims) result.emplace_back(instr->operand(1), d);
+  } else if (instr->is(Opcode::scatter)) {
+    const Instr* positions = instr->operand(instr->operands().size() / 2);
+    const int64_t vector = instr->attrs_as<hlo::ScatterAttrs>().index_vector_dim;
+    for (int64_t d = 0; d < positions->shape().rank(); ++d)
+      if (d != vector) result.emplace_back(positions, d);
   }
   return result;
 }
@@ -149,6 +155,9 @@ class Trimming {
 
   // What stands between the kernels hands on what is counted on.
   void pass_on(const Instr* instr) {
+    for (const auto& [operand, d] : reduced_by(instr))
+      if (const int symbol = classes_.symbol_of(operand, d); symbol >= 0)
+        reaches_.count_on(operand, 0, d, {symbols_[static_cast<size_t>(symbol)].bound});
     if (!reaches_.is_counted_on(instr)) return;
     if (instr->is(Opcode::get_tuple_element)) {
       const auto leaf = static_cast<size_t>(instr->tuple_index());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hlo/select_boxes.h"
+
 namespace heddle::hlo {
 bool runs_up(const WindowDim& window, int64_t extent) {
   WindowDim all;
@@ -22,6 +24,11 @@ int64_t seen_behind(const WindowDim& window) {
 }
 
 DimClasses::DimClasses(const Module& module, Made made) { look_at(*module.entry(), made); }
+DimClasses::DimClasses(const Module& module, const std::set<const Instr*>& unknown)
+    : unknown_(&unknown) {
+  look_at(*module.entry(), Made::follows);
+  unknown_ = nullptr;
+}
 DimClasses::DimClasses(const Computation& computation, Made made) { look_at(computation, made); }
 
 void DimClasses::look_at(const Computation& first, Made made) {
@@ -309,8 +316,31 @@ void DimClasses::relate_scatter(const Instr* scatter) {
   }
 }
 
+// Rows are sorted by themselves; along a row it matters how long it is.
+void DimClasses::relate_sort(const Instr* sort) {
+  const int64_t along = sort->attrs_as<SortAttrs>().dimension;
+  for (size_t k = 0; k < sort->operands().size(); ++k) {
+    const Instr* x = sort->operand(k);
+    join_all(x, 0, sort, k);
+    fix(x, along < 0 ? along + x->shape().rank() : along);
+    fix(sort, along < 0 ? along + x->shape().rank() : along, k);
+  }
+  // All arrays have the same extents.
+  for (size_t k = 1; k < sort->operands().size(); ++k) join_all(sort, 0, sort, k);
+}
+
+// How many boxes there are it is told (opt/mask_padding); how many it finds, it tells.
+void DimClasses::relate_boxes(const Instr* call) {
+  const Instr *boxes = call->operand(0), *scores = call->operand(1);
+  for (const int64_t d : {0, 2}) fix(boxes, d);
+  for (const int64_t d : {0, 1}) fix(scores, d);
+  join(at(boxes, 1), at(scores, 2));
+  fix(call, 1, 0);
+}
+
 void DimClasses::relate(const Instr* instr) {
   relating_ = instr;
+  if (unknown_ && unknown_->contains(instr)) return;
   switch (instr->opcode()) {
     case Opcode::parameter:
     case Opcode::constant:
@@ -331,7 +361,12 @@ void DimClasses::relate(const Instr* instr) {
       return join_all(instr, 0, instr->operand(0), static_cast<size_t>(instr->tuple_index()));
     case Opcode::scatter:
       return relate_scatter(instr);
+    case Opcode::sort:
+      return relate_sort(instr);
+    case Opcode::get_dimension_size:
+      return;
     case Opcode::custom_call:
+      if (is_select_boxes(*instr)) return relate_boxes(instr);
       if (!is_first_rows(*instr)) break;
       return join_all(instr, 0, instr->operand(0), 0);
     default:

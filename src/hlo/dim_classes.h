@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -64,6 +65,8 @@ class DimClasses {
   enum class Made { follows, free };
   explicit DimClasses(const Module& module, Made made = Made::follows);  // the entry, its fusions
   explicit DimClasses(const Computation& computation, Made made = Made::follows);  // likewise
+  // Of a module before mask_padding, as if nothing were known of these operators.
+  DimClasses(const Module& module, const std::set<const Instr*>& unknown);
 
   // Errors: a symbol reaches a fixed dimension, one of another symbol, or one that is no multiple
   // of the bound.
@@ -114,6 +117,8 @@ class DimClasses {
   void relate_link(const Instr* instr, size_t k, const DimLink& link);
   void relate_called(const Instr* instr);
   void relate_scatter(const Instr* scatter);
+  void relate_sort(const Instr* sort);
+  void relate_boxes(const Instr* call);
   std::vector<tensor::Extent> parts_of(const Cut& cut, const SymbolTable& table) const;
   tensor::Extent result_of(const Cut& cut, const SymbolTable& table,
                            const SliceExtents& slices) const;
@@ -128,7 +133,8 @@ class DimClasses {
   std::vector<const Instr*> owner_;
   std::vector<bool> made_;  // from nothing, along the dimension; empty: none are free
   const Instr* relating_ = nullptr;
-  bool masked_ = false;  // the module went through mask_padding
+  const std::set<const Instr*>* unknown_ = nullptr;  // while operators are looked at
+  bool masked_ = false;                              // the module went through mask_padding
   std::vector<Cut> cuts_;
   std::unordered_map<int, int> symbol_of_root_;
 };

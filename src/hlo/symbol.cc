@@ -33,7 +33,10 @@ std::vector<Symbol> symbols_of(const Module& module) {
   for (Instr* instr : module.entry()->instrs()) {
     if (!is_first_rows(*instr)) continue;
     const auto given = std::find_if(result.begin(), result.end(), [&](const Symbol& symbol) {
-      return !symbol.call && symbol.extent >= 0 && extent_of(module, symbol) == instr->operand(1);
+      if (symbol.call)
+        return symbol.bound == instr->shape().dim(0) &&
+               symbol.call->operand(1) == instr->operand(1);
+      return symbol.extent >= 0 && extent_of(module, symbol) == instr->operand(1);
     });
     if (given != result.end()) {
       given->rows.push_back(instr);

@@ -4,7 +4,8 @@
 // An extent that the module computes itself (a count that depends on data) is not in that list. The
 // entry marks it by the custom call "heddle.first_rows": (x, n, m) -> x, of whose dimension 0 only
 // the first n rows are valid. n and m are s32[]; m is max(n, 1), the trip bound of loops that stop
-// at the extent. If n is the extent of a symbol in the list, the valid rows are that symbol's.
+// at the extent. If n is the extent of a symbol in the list, or that of another such call with as
+// many rows, the valid rows are that symbol's.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "hlo/symbol.h"
+
 namespace heddle::import {
 namespace {
 
@@ -98,17 +100,19 @@ class Ranges {
       case Opcode::broadcast:
       case Opcode::transpose:
       case Opcode::reverse:
-      case Opcode::slice:
       case Opcode::dynamic_slice:
       case Opcode::gather:
         return of(instr->operand(0), depth);
-      case Opcode::concatenate: {
-        Known all = of(instr->operand(0), depth);
-        for (const Instr* part : instr->operands()) all = both(all, of(part, depth));
-        return all;
-      }
+      case Opcode::concatenate:
+        return of_parts(instr, 0, instr->shape().dim(instr->dimensions()[0]), depth);
+      case Opcode::slice:
+        return of_slice(instr, depth);
       case Opcode::select:
         return both(of(instr->operand(1), depth), of(instr->operand(2), depth));
+      case Opcode::scatter:
+        return of_scatter(instr, depth);
+      case Opcode::custom_call:
+        return hlo::is_first_rows(*instr) ? of(instr->operand(0), depth) : std::nullopt;
       case Opcode::add:
       case Opcode::subtract:
       case Opcode::multiply:
@@ -127,6 +131,40 @@ class Ranges {
       default:
         return std::nullopt;
     }
+  }
+
+  // Of what stands in [begin, end) of what is joined.
+  Known of_parts(const Instr* concatenate, int64_t begin, int64_t end, int depth) {
+    Known all;
+    int64_t at = 0;
+    bool any = false;
+    for (const Instr* part : concatenate->operands()) {
+      const int64_t next = at + part->shape().dim(concatenate->dimensions()[0]);
+      if (at < end && begin < next) {
+        all = any ? both(all, of(part, depth)) : of(part, depth);
+        any = true;
+      }
+      at = next;
+    }
+    return all;
+  }
+
+  // Often one of the parts that were joined: coordinates that were rows of one array.
+  Known of_slice(const Instr* slice, int depth) {
+    const auto& attrs = slice->attrs_as<hlo::SliceAttrs>();
+    hlo::Ints starts = attrs.starts, limits = attrs.limits;
+    const Instr* x = slice->operand(0);
+    for (; x->is(Opcode::transpose); x = x->operand(0)) {
+      const hlo::Ints from = starts, to = limits;
+      for (size_t d = 0; d < from.size(); ++d) {
+        const auto source = static_cast<size_t>(x->dimensions()[d]);
+        starts[source] = from[d];
+        limits[source] = to[d];
+      }
+    }
+    if (!x->is(Opcode::concatenate)) return of(x, depth);
+    const auto along = static_cast<size_t>(x->dimensions()[0]);
+    return of_parts(x, starts[along], limits[along], depth);
   }
 
   Known of_binary(const Instr* instr, int depth) {
@@ -150,6 +188,15 @@ class Ranges {
         if (!a || !b) return std::nullopt;
         return arithmetic(instr->opcode(), *a, *b);
     }
+  }
+
+  // Where it puts elements in the place of others.
+  Known of_scatter(const Instr* scatter, int depth) {
+    const Instr* root = scatter->called().at(0)->root();
+    if (scatter->operands().size() != 3 || !root->is(Opcode::parameter) ||
+        root->parameter_number() != 1)
+      return std::nullopt;
+    return both(of(scatter->operand(0), depth), of(scatter->operand(2), depth));
   }
 
   Known of_clamp(const Instr* instr, int depth) {

@@ -35,8 +35,7 @@ Instr* positions_of(Op& op, Instr* holds, const Count& many) {
   const int64_t elems = holds->shape().elems(), count = many.extent;
   Instr* place = binary(op, Opcode::subtract,
                         running(op, Opcode::add, op.b.convert(holds, Type::s64), 0, false), 1);
-  // Scatters skip what is out of range.
-  place = select(op, holds, place, op.b.full(place->shape(), static_cast<double>(elems)));
+  place = select(op, holds, place, op.b.full(place->shape(), -1));  // which scatters skip
   hlo::ScatterAttrs attrs;
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {0};
   attrs.index_vector_dim = 1;
@@ -52,17 +51,34 @@ Instr* number_that_hold(Op& op, Instr* holds) {
   return op.b.reduce(Opcode::add, op.b.convert(holds, Type::s64), {0});
 }
 
+// By place in a row of all elements of an array: what is at `at` along each of its dimensions.
+// Arithmetic on places would have extents in it, which may be others another time.
+std::vector<Instr*> looked_up(Op& op, Instr* holds, Instr* at) {
+  const Ints extents = holds->shape().extents();
+  std::vector<Instr*> rows;
+  for (int64_t d = 0; d < holds->shape().rank(); ++d) {
+    Instr* along = select(op, holds, iota(op, Type::s64, extents, d),
+                          op.b.full(Shape::array(Type::s64, extents), 0));
+    along = op.b.take(reshape(op, along, {product(extents)}), at, 0);
+    rows.push_back(reshape(op, along, {1, at->shape().elems()}));
+  }
+  return rows;
+}
+
 // Coordinates of the elements of x that are not 0, a dimension a row.
 Outputs computed_non_zero(Op& op) {
   const Ints extents = op.shape(0).extents();
-  Instr* x = reshape(op, op.in(0), {product(extents)});
-  Instr* holds = x->shape().type() == Type::pred ? x : compare(op, Direction::ne, x, 0);
+  Instr* x = op.in(0);
+  Instr* array = x->shape().type() == Type::pred ? x : compare(op, Direction::ne, x, 0);
+  Instr* holds = reshape(op, array, {product(extents)});
   const Count many =
       op.count(number_that_hold(op, holds), holds->shape().elems(), "number of nonzero elements");
   const int64_t count = many.extent;
   Instr* at = positions_of(op, holds, many);
   std::vector<Instr*> rows;
-  for (size_t d = extents.size(); d-- > 0;) {
+  const bool look_up = op.limits().same_for_all_extents && extents.size() > 1;
+  if (look_up) rows = looked_up(op, array, at);
+  for (size_t d = look_up ? 0 : extents.size(); d-- > 0;) {
     const auto extent = static_cast<double>(std::max<int64_t>(extents[d], 1));
     rows.insert(rows.begin(), reshape(op, binary(op, Opcode::remainder, at, extent), {1, count}));
     at = binary(op, Opcode::divide, at, extent);

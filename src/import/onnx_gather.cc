@@ -4,6 +4,7 @@
 // out of range are errors (Op::demand).
 #include <algorithm>
 
+#include "import/index_range.h"
 #include "import/onnx_emit.h"
 #include "import/onnx_ops.h"
 
@@ -18,10 +19,15 @@ void check_indices(Op& op, size_t input) {
 // Valid positions along a dimension, from its begin or from its end.
 tensor::IndexRange positions_of(int64_t extent) { return {-extent, extent - 1}; }
 
-// Whether a known input has no negative entry, so that no wrapping is needed.
+// Whether an input is known to have no negative entry, by its value or by how it is computed, so
+// that no wrapping is needed.
 bool known_not_negative(Op& op, size_t input) {
   const Literal* known = op.known(input);
-  if (known == nullptr || known->elems() > op.limits().fold_elems) return false;
+  if (known == nullptr) {
+    const auto range = index_range(op.in(input));
+    return range && range->low >= 0;
+  }
+  if (known->elems() > op.limits().fold_elems) return false;
   for (int64_t i = 0; i < known->elems(); ++i) {
     if (known->get_s64(i) < 0) return false;
   }
@@ -288,7 +294,8 @@ Outputs scatter_elements(Op& op) {
       if (d != axis) attrs.update_window_dims.push_back(d);
     attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {axis};
     attrs.index_vector_dim = 1;
-    Instr* positions = from_the_beginning(op, slices, op.shape(0).dim(axis));
+    Instr* positions =
+        known_not_negative(op, 1) ? slices : from_the_beginning(op, slices, op.shape(0).dim(axis));
     return {scatter(op, reshape(op, positions, {op.shape(1).dim(axis), 1}), std::move(attrs))};
   }
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = range(0, rank);

@@ -23,6 +23,7 @@ Status select_boxes(const hlo::Instr& /*call*/, std::span<const Literal> operand
   how.has_least = operands[2].get_s64(2) != 0;
   how.most_shared = operands[3].get_f64(0);
   how.least_score = operands[4].get_f64(0);
+  if (operands.size() > 5) how.there = operands[5].get_s64(0);
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<int64_t> rows,
                           tensor::select_boxes(operands[0], operands[1], how));
   Literal& to = result->mutable_elements()[0];

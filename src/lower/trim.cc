@@ -293,6 +293,7 @@ class Trimmer {
     const Fact& fact = *variable.fact;
     // Rows of windows are not those that are stored: their loops would stay as they are.
     if (stmt.loop != LoopKind::serial || fact.scale != 1 || fact.factor < 2 ||
+        fact.low != fact.high ||  // whole tiles are stored
         group_of(fact).reduced || request_.reads_windows(fact.group))
       return {};
     Tiles tiles;

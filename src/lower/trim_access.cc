@@ -10,6 +10,11 @@ namespace {
 using kernel::Buffer, kernel::Expr, kernel::ExprId, kernel::Group, kernel::GridDim, kernel::Op;
 using kernel::Phase, kernel::Space, kernel::Stmt, kernel::StmtKind, kernel::VarId;
 
+struct Lanes {
+  VarId var;
+  int64_t count = 0;
+};
+
 class Reader {
  public:
   Reader(const Kernel& kernel, const TrimRequest& request) : k_(kernel), request_(request) {}
@@ -63,9 +68,46 @@ class Reader {
         if (!look_at(id, &seen)) return false;
       if (stmt.kind == StmtKind::store && !add_access(stmt.buffer, stmt.indices, true))
         return false;
-      if (!look_at(stmt.body, inside) || !look_at(stmt.otherwise, inside)) return false;
+      if (!look_at_branches(stmt, inside)) return false;
     }
     return true;
+  }
+
+  bool look_at_branches(const Stmt& stmt, int around) {
+    const std::optional<Lanes> before = lanes_;
+    if (stmt.kind == StmtKind::branch && !lanes_) lanes_ = first_lanes(stmt.value);
+    const bool ok = look_at(stmt.body, around);
+    lanes_ = before;
+    return ok && look_at(stmt.otherwise, around);
+  }
+
+  // `l < 4`: the first lanes of a vector loop.
+  std::optional<Lanes> first_lanes(ExprId condition) const {
+    if (!condition.valid()) return std::nullopt;
+    const Expr& less = k_.expr(condition);
+    if (less.op != Op::lt || k_.expr(less.operands[0]).op != Op::var) return std::nullopt;
+    const VarId var = k_.expr(less.operands[0]).var;
+    const int64_t most = constant(less.operands[1]);
+    if (var.index() >= k_.vars.size() || !variables_[var.index()].bound ||
+        variables_[var.index()].kind != LoopKind::vector || most < 1 ||
+        most >= variables_[var.index()].extent)
+      return std::nullopt;
+    return Lanes{var, most};
+  }
+
+  // What the first lanes of a vector store, as the numbers that the first and the last of them add:
+  // the others store nothing. The loop over the lanes itself does not stop.
+  void add_lanes(Touch* access) {
+    if (!lanes_ || !access->store || !is_given(access->buffer.index())) return;
+    const auto term = std::find_if(
+        access->index.terms.begin(), access->index.terms.end(),
+        [&](const Linear::Term& one) { return one.var == lanes_->var; });
+    if (term == access->index.terms.end() || term->factor < 1) return;
+    const int64_t last = term->factor * (lanes_->count - 1);
+    variables_[lanes_->var.index()].elsewhere = true;
+    access->index.terms.erase(term);
+    found_.touches.push_back(*access);
+    access->index.constant += last;
   }
 
   bool look_at(ExprId id, std::set<uint32_t>* seen) {
@@ -110,6 +152,7 @@ class Reader {
     if (mask.valid() && is_given(buffer.index())) leave_out_masked(mask, buffer, &access.index);
     std::sort(access.index.terms.begin(), access.index.terms.end(),
               [](const Linear::Term& a, const Linear::Term& b) { return a.var < b.var; });
+    add_lanes(&access);
     found_.touches.push_back(std::move(access));
     return true;
   }
@@ -227,6 +270,7 @@ class Reader {
   size_t group_ = 0;  // of tasks, that is looked at; from 1
   std::map<size_t, ExprId> lets_;
   std::map<uint32_t, uint32_t> places_;  // variables behind those of the kernel, by atom
+  std::optional<Lanes> lanes_;           // that alone run what is looked at
   Refusal refused_;
 };
 

@@ -124,7 +124,10 @@ class Finder {
         rest->push_back(term.var.value);
         continue;
       }
-      if (factor % digits[d].stride != 0) return std::nullopt;
+      if (factor % digits[d].stride != 0) {
+        if (variable.extent == 1) continue;  // it is 0
+        return std::nullopt;
+      }
       parts[d].terms.push_back(term);
       parts[d].terms.back().factor = factor / digits[d].stride;
     }

@@ -68,6 +68,32 @@ TEST(Trim, RowsStopAtTheExtent) {
   EXPECT_EQ(reads, (Reads{{1}, {}, {1}}));
 }
 
+// A loop of one turn is always 0, whatever it is multiplied by.
+TEST(Trim, OneTurnLinesUpWithAnything) {
+  Reads reads;
+  const std::string text = trimmed(rows("f32[512]",
+                                        "serial one 1 { serial i 64 { serial c 8 {\n"
+                                        "out0[one*12 + i*8 + c] = in0[i*8 + c]\n} } }\n"),
+                                   request(false, true), &reads);
+  EXPECT_THAT(text, HasSubstr("serial i trips {"));
+}
+
+// Columns of a transposed tile: of 16 lanes the first four store, so tiles do not run into the next
+// row of [8,64].
+TEST(Trim, LanesThatStoreNothing) {
+  Reads reads;
+  TrimRequest columns = request(false, false);
+  columns.globals[2] = {{1, 0}};
+  const std::string text = trimmed(rows("f32[512]",
+                                        "serial tile 16 { vector l 16 lanes 16 {\n"
+                                        "if l < 4 {\nout0[tile*4 + l] = in0[tile*32]\n"
+                                        "out0[tile*4 + 64 + l] = in0[tile*32]\n} } }\n"),
+                                   columns, &reads);
+  EXPECT_THAT(text, HasSubstr("let trips = max(min(floor_div(limit + 3, 4), 16), 0)"));
+  EXPECT_THAT(text, HasSubstr("serial tile trips {"));
+  EXPECT_THAT(text, HasSubstr("vector l 16 lanes 16 {"));
+}
+
 // Four rows at a time: what is read reaches to the end of the four.
 TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
   Reads reads;

@@ -17,8 +17,10 @@
 #include "hlo/builder.h"
 #include "hlo/combiner.h"
 #include "hlo/dim_classes.h"
+#include "hlo/select_boxes.h"
 #include "opt/join_padded.h"
 #include "opt/mask_padding.h"
+#include "opt/merged_places.h"
 #include "opt/passes.h"
 
 namespace heddle::opt {
@@ -131,6 +133,7 @@ class Masker {
       extents_.push_back(b_.parameter(symbol.extent, tensor::Shape::scalar(tensor::Type::s32),
                                       "extent_of_" + symbol.name));
     }
+    find_sizes();
     const std::vector<Instr*> all = entry_->instrs();
     for (Instr* instr : all) {
       if (instr->is(Opcode::reduce)) HEDDLE_RETURN_IF_ERROR(mask_reduce(instr));
@@ -139,6 +142,7 @@ class Masker {
         HEDDLE_RETURN_IF_ERROR(mask_windows(instr));
       if (instr->is(Opcode::scatter)) mask_scatter(instr);
       if (instr->is(Opcode::gather)) clamp_gather(instr);
+      if (hlo::is_select_boxes(*instr)) count_boxes(instr);
     }
     grow(growing);
     join_padded(entry_, classes_.cuts(), extents_, &table_);
@@ -155,6 +159,23 @@ class Masker {
   int symbol_of(const Instr* instr, int64_t d) const {
     const auto found = masked_.find(instr);
     return classes_.symbol_of(found == masked_.end() ? instr : found->second, d);
+  }
+
+  // What is there of a dimension.
+  void find_sizes() {
+    const std::vector<Instr*> all = entry_->instrs();
+    for (Instr* instr : all) {
+      if (!instr->is(Opcode::get_dimension_size)) continue;
+      const Instr* x = instr->operand(0);
+      const int64_t d = instr->attrs_as<hlo::DimensionAttrs>().dimension;
+      const int symbol = symbol_of(x, d);
+      entry_->replace_all_uses(
+          instr, symbol >= 0
+                     ? valid_elements(symbol, x->shape().dim(d))
+                     : b_.scalar(tensor::Type::s32, static_cast<double>(x->shape().dim(d))));
+    }
+    for (size_t s = 0; s < symbols_.size(); ++s)
+      if (symbols_[s].call) extents_[s] = symbols_[s].call->operand(1);
   }
 
   // All that an extent adds to one instruction is looked at together.
@@ -246,8 +267,22 @@ class Masker {
       if (symbol_of(scatter->operand(positions), d) >= 0) mask(scatter, positions, d, nowhere);
   }
 
+  // It is told how many boxes there are.
+  void count_boxes(Instr* call) {
+    const int symbol = symbol_of(call->operand(0), 1);
+    if (symbol < 0 || call->operands().size() != 5) return;
+    std::vector<Instr*> operands = call->operands();
+    operands.push_back(valid_elements(symbol, call->operand(0)->shape().dim(1)));
+    const tensor::Shape shape = call->shape();
+    Instr* counted =
+        b_.make(Opcode::custom_call, std::move(operands), call->attrs(), {}, &shape);
+    counted->add_notes(*call);
+    entry_->replace_all_uses(call, counted);
+  }
+
   // Positions behind the last element are those of the last element.
   void clamp_gather(Instr* gather) {
+    if (read_places(gather->operand(1)) || read_in_packed(gather->operand(1))) return;
     const auto& attrs = gather->attrs_as<hlo::GatherAttrs>();
     Instr *x = gather->operand(0), *positions = gather->operand(1);
     const bool narrow = tensor::type_bits(positions->shape().type()) < 32;

@@ -84,16 +84,17 @@ Result<std::vector<int64_t>> select_boxes(const Literal& boxes, const Literal& s
     return user_error("boxes is {}, scores {}: wanted [images,n,4] and [images,classes,n]",
                       to_string(boxes.shape()), to_string(scores.shape()));
   const int64_t images = b[0], classes = s[1], n = b[1];
+  const int64_t there = std::clamp<int64_t>(how.there, 0, n);
   std::vector<int64_t> selected, order;
   std::vector<Box> all(static_cast<size_t>(n));
   Taken taken;
   std::vector<double> score(static_cast<size_t>(n));
   for (int64_t image = 0; image < images; ++image) {
-    for (int64_t i = 0; i < n; ++i)
+    for (int64_t i = 0; i < there; ++i)
       all[static_cast<size_t>(i)] = read_box(boxes, image * n + i, how.centred);
     for (int64_t of = 0; of < classes; ++of) {
       order.clear();
-      for (int64_t i = 0; i < n; ++i) {
+      for (int64_t i = 0; i < there; ++i) {
         const double at = scores.get_f64((image * classes + of) * n + i);
         score[static_cast<size_t>(i)] = at;
         if (!how.has_least || at > how.least_score) order.push_back(i);

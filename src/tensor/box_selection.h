@@ -16,6 +16,7 @@ struct BoxSelection {
   double most_shared = 0;  // maximum intersection over union with a selected box
   double least_score = 0;  // if has_least: scores must be above it
   bool has_least = false;
+  int64_t there = INT64_MAX;  // boxes; those behind are not looked at
 };
 
 // boxes: [images, n, 4], scores: [images, classes, n], floats. Returns rows of image, class, box.

@@ -1,0 +1,237 @@
+// merge_rows: reshapes that merge dimensions of which an inner one is bounded, and those that take
+// such a dimension apart again. What is there lies apart then in the padded array: its extent is a
+// product of others, [batch * length]. It is gathered, so that it is the first elements of the
+// merged dimension, of which the module computes how many there are (heddle.first_rows,
+// hlo/symbol.h; `get-dimension-size` is what is there of a dimension, for mask_padding to fill in).
+// From there on it is a count as any other. At the bounds nothing moves.
+//
+// Behind split_rows, which keeps such dimensions apart where that goes; one walk over the entry for
+// what the walk before has made.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "hlo/builder.h"
+#include "hlo/dim_classes.h"
+#include "opt/match.h"
+#include "opt/merged_places.h"
+#include "opt/passes.h"
+
+namespace heddle::opt {
+namespace {
+
+constexpr int kMostWalks = 64;
+
+// What is there of a dimension: `times` the rows of a call, or that of a dimension of a value. No
+// value: the number itself.
+struct Known {
+  Instr* of = nullptr;
+  int64_t dimension = 0, times = 1;
+  auto operator<=>(const Known&) const = default;
+};
+
+class Merger {
+ public:
+  explicit Merger(hlo::Module* module) : module_(*module), entry_(module->entry()), b_(entry_) {}
+
+  // Whether there was something to do.
+  bool walk() {
+    // The outermost of what is merged is not what comes of it.
+    const hlo::DimClasses all_related(module_);
+    find_open(all_related);
+    std::set<const Instr*> apart;
+    std::vector<Instr*> reshapes;
+    for (Instr* x : entry_->instrs())
+      if (find_piece(x, true, all_related) || find_piece(x, false, all_related)) {
+        apart.insert(x);
+        reshapes.push_back(x);
+      }
+    const hlo::DimClasses classes(module_, apart);
+    find_open(classes);
+    // What has been merged says of what is taken apart which rows those are.
+    bool changed = false;
+    for (const bool merges : {true, false})
+      for (size_t i = 0; i < reshapes.size() && (merges || !changed); ++i)
+        if (const auto piece = find_piece(reshapes[i], merges, classes))
+          rewrite(reshapes[i], *piece, merges, classes), changed = true;
+    const std::vector<Instr*> all = entry_->instrs();
+    for (size_t i = 0; i < all.size() && !changed; ++i) changed = join(all[i], classes);
+    b_.check();
+    entry_->sort();
+    return changed;
+  }
+
+ private:
+  void find_open(const hlo::DimClasses& classes) {
+    open_.clear();
+    for (const hlo::Symbol& symbol : module_.symbols)
+      for (const auto& [parameter, dimension] : symbol.places) {
+        Instr* x = entry_->parameters().at(static_cast<size_t>(parameter));
+        open_.emplace(classes.of(x, dimension), Known{x, dimension, 1});
+      }
+    for (Instr* x : entry_->instrs())
+      if (hlo::is_first_rows(*x)) open_.emplace(classes.of(x, 0), Known{x, 0, 1});
+  }
+
+  // What a reshape merges, or takes apart, of which the padding does not stay at the end.
+  std::optional<ReshapePiece> find_piece(const Instr* x, bool merges,
+                                         const hlo::DimClasses& classes) const {
+    if (!x->is(Opcode::reshape) || !is_static_array(x) || x->shape().elems() <= 0 ||
+        (x->users().empty() && x != entry_->root()))
+      return std::nullopt;
+    const Instr* from = x->operand(0);
+    for (const ReshapePiece& piece :
+         reshape_pieces(from->shape().extents(), x->shape().extents())) {
+      const bool to_one = piece.to_end == piece.to_begin + 1,
+                 of_one = piece.from_end == piece.from_begin + 1;
+      if (to_one == of_one || to_one != merges) continue;
+      if (merges ? is_apart(from, piece.from_begin, piece.from_end, classes)
+                 : is_apart(x, piece.to_begin, piece.to_end, classes))
+        return piece;
+    }
+    return std::nullopt;
+  }
+
+  bool is_counted(const Instr* x, int64_t d, const hlo::DimClasses& classes) const {
+    const auto found = open_.find(classes.of(x, d));
+    return found != open_.end() && hlo::is_first_rows(*found->second.of);
+  }
+
+  // A concatenation of rows that are counted: those that are there, one part behind the other, are
+  // counted, too.
+  bool join(Instr* x, const hlo::DimClasses& classes) {
+    if (!x->is(Opcode::concatenate) || !is_static_array(x) || x->users().empty()) return false;
+    const int64_t along = x->dimensions()[0];
+    const std::vector<Instr*>& parts = x->operands();
+    if (std::none_of(parts.begin(), parts.end(),
+                     [&](const Instr* part) { return is_counted(part, along, classes); }))
+      return false;
+    const Joined& joined = this->joined(x, along, classes);
+    Instr* made = b_.take(parts.back(), joined.at.back(), along);
+    for (size_t k = parts.size() - 1; k-- > 0;) {
+      Instr* here = b_.broadcast(joined.before[k], made->shape().extents(), {along});
+      made = b_.select(here, b_.take(parts[k], joined.at[k], along), made);
+    }
+    made->add_notes(*x);
+    entry_->replace_all_uses(x, made);
+    return true;
+  }
+
+  // By part: where its element is that stands at a place of the whole, and whether the place is in
+  // front of its end (the last one has none).
+  struct Joined {
+    std::vector<Instr*> at, before;
+  };
+
+  const Joined& joined(Instr* x, int64_t along, const hlo::DimClasses& classes) {
+    std::vector<Known> key;
+    for (const Instr* part : x->operands()) key.push_back(known(part, along, classes));
+    const auto [found, added] = joined_.try_emplace(key);
+    if (!added) return found->second;
+    std::vector<Instr*> ends;
+    for (const Known& part : key)
+      ends.push_back(ends.empty() ? extent(part)
+                                  : b_.binary(Opcode::add, ends.back(), extent(part)));
+    const Shape line = Shape::array(Type::s32, {x->shape().dim(along)});
+    Instr* rows = first_rows_of(b_, b_.iota(line, 0), ends.back());
+    const auto all = [&](Instr* scalar) { return b_.broadcast(scalar, line.extents(), {}); };
+    Joined& made = found->second;
+    for (size_t k = 0; k < key.size(); ++k) {
+      made.at.push_back(k == 0 ? rows : b_.binary(Opcode::subtract, rows, all(ends[k - 1])));
+      if (k + 1 < key.size())
+        made.before.push_back(b_.compare(hlo::Direction::lt, rows, all(ends[k])));
+    }
+    return made;
+  }
+
+  bool is_apart(const Instr* x, int64_t begin, int64_t end, const hlo::DimClasses& classes) const {
+    for (int64_t d = begin + 1; d < end; ++d)
+      if (open_.contains(classes.of(x, d))) return true;
+    return false;
+  }
+
+  void rewrite(Instr* x, const ReshapePiece& piece, bool merges, const hlo::DimClasses& classes) {
+    Instr* from = x->operand(0);
+    Instr* made = merges ? pack_dimensions(b_, from, piece.from_begin,
+                                           places(from, piece.from_begin, piece.from_end, classes))
+                         : split(x, piece, classes);
+    if (made->shape().extents() != x->shape().extents())
+      made = b_.reshape(made, x->shape().extents());
+    made->add_notes(*x);
+    entry_->replace_all_uses(x, made);
+  }
+
+  Instr* split(Instr* x, const ReshapePiece& piece, const hlo::DimClasses& classes) {
+    const MergedPlaces& places = this->places(x, piece.to_begin, piece.to_end, classes);
+    Instr* from = x->operand(0);
+    if (piece.from_begin == 0 &&
+        classes.of(from, 0) != classes.of(places.rows, 0))  // else it would be a copy
+      from = first_rows_of(b_, from, places.rows->operand(1));
+    Ints bounds;
+    std::vector<Instr*> along;
+    for (int64_t d = piece.to_begin; d < piece.to_end; ++d) {
+      bounds.push_back(x->shape().dim(d));
+      along.push_back(b_.iota(Shape::array(Type::s32, {bounds.back()}), 0));
+    }
+    Instr* in_packed = places_in_packed(b_, bounds, places.extents, along);
+    return b_.take(from, in_packed, piece.from_begin);
+  }
+
+  const MergedPlaces& places(Instr* x, int64_t begin, int64_t end, const hlo::DimClasses& classes) {
+    std::vector<Known> key;
+    Ints bounds;
+    for (int64_t d = begin; d < end; ++d) {
+      key.push_back(known(x, d, classes));
+      bounds.push_back(x->shape().dim(d));
+    }
+    const auto [made, added] = places_.try_emplace(key);
+    if (!added) return made->second;
+    std::vector<Instr*> extents;
+    for (const Known& one : key) extents.push_back(extent(one));
+    return made->second = make_places(b_, bounds, extents);
+  }
+
+  Known known(const Instr* x, int64_t d, const hlo::DimClasses& classes) const {
+    const int64_t extent = x->shape().dim(d);
+    const auto found = open_.find(classes.of(x, d));
+    if (found == open_.end()) return {nullptr, 0, extent};
+    Known result = found->second;
+    result.times = extent / result.of->shape().dim(result.dimension);
+    return result;
+  }
+
+  Instr* extent(const Known& known) {
+    Instr*& made = extents_[known];
+    if (made) return made;
+    const auto scalar = [&](int64_t n) { return b_.scalar(Type::s32, static_cast<double>(n)); };
+    if (!known.of) return made = scalar(known.times);
+    made = hlo::is_first_rows(*known.of) ? known.of->operand(1)
+                                         : b_.make(Opcode::get_dimension_size, {known.of},
+                                                   hlo::DimensionAttrs{known.dimension});
+    if (known.times != 1) made = b_.binary(Opcode::multiply, made, scalar(known.times));
+    return made;
+  }
+
+  const hlo::Module& module_;
+  hlo::Computation* entry_;
+  hlo::Builder b_;
+  std::map<int, Known> open_;  // by class: dynamic dimensions
+  std::map<Known, Instr*> extents_;
+  std::map<std::vector<Known>, MergedPlaces> places_;
+  std::map<std::vector<Known>, Joined> joined_;
+};
+
+}  // namespace
+
+Result<bool> merge_rows(hlo::Module& module, const PassContext&) {
+  if (module.symbols.empty() || module.symbols[0].extent >= 0) return false;
+  Merger merger(&module);
+  int walks = 0;
+  while (walks < kMostWalks && merger.walk()) ++walks;
+  module.entry()->remove_dead();
+  return walks > 0;
+}
+
+}  // namespace heddle::opt
