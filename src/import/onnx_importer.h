@@ -5,6 +5,8 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -167,6 +169,10 @@ class Importer {
   void run_old_scan(const proto::Node& node, Scope& scope, const Inputs& inputs);
   void run_sequence_map(const proto::Node& node, Scope& scope, const Inputs& inputs);
   std::vector<Value*> run_loop_form(const proto::Node& node, const LoopForm& form, Scope& scope);
+  // onnx_ragged.cc. Of a loop that only appends to sequences, which are only joined: all of what it
+  // appends. Nothing: it has another form.
+  std::optional<std::vector<Value*>> run_ragged(const proto::Node& node, const LoopForm& form,
+                                                Scope& scope);
   std::vector<Value*> unroll(const proto::Node& node, const LoopForm& form, Scope& scope);
   // onnx_while.cc. Without `dynamic_condition` the body's condition must be known to stay true;
   // else nothing is emitted and `needs_condition` set.
@@ -196,8 +202,9 @@ class Importer {
   std::vector<std::string> all_inputs_;
   Decisions decisions_;
   std::map<std::string, const Value*> to_carry_;  // by key; where the run ended
-  std::string caller_;  // of the function whose body is run, with `/`; else empty
-  int depth_ = 0;       // graphs inside graphs
+  std::string caller_;                   // of the function whose body is run, with `/`; else empty
+  int depth_ = 0;                        // graphs inside graphs
+  std::span<const proto::Node> behind_;  // the node that is run, in its graph
 };
 
 // Whether the node's inputs are strings that it only moves; fails where it does not take them.

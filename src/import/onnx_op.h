@@ -36,13 +36,28 @@ using tensor::Type;
 
 // An ONNX value. A tensor: an instruction, a known literal (initialisers, constants, shape
 // arithmetic), or, once a known one has been used, both. A sequence: its elements, whose number is
-// always known. Nothing: an optional without a value.
+// always known, or, where it is ragged, what these are as a whole. Nothing: an optional without a
+// value.
 struct Value {
   enum class Kind { tensor, sequence, nothing };
+  // A sequence whose elements are all that there is of an array along an axis, one by one.
+  struct Pieces {
+    Value* array = nullptr;
+    int64_t axis = 0;
+  };
+  // A sequence that is told by two arrays, `elements`. Element i is the first one's piece i along
+  // `axis`, its elements in order and each as often as element i of the other one (integers) says:
+  // that is dimension `dim` of `extents`, where it is 0.
+  struct Ragged {
+    int64_t axis = 0, dim = 0;
+    std::vector<int64_t> extents;
+  };
   Kind kind = Kind::tensor;
   Instr* instr = nullptr;
   std::optional<Literal> literal;
   std::vector<Value*> elements;  // tensors
+  std::optional<Pieces> pieces;
+  std::optional<Ragged> ragged;
   // Inside a loop of a known number of trips: the value of each trip, where small and known.
   std::shared_ptr<const std::vector<Literal>> trips;
   std::string_view name;
@@ -82,6 +97,7 @@ struct Output {
   Value* same = nullptr;
   bool is_text = false;
   std::vector<Output> elements;
+  std::optional<Value::Pieces> pieces;  // of a sequence
 };
 using Outputs = std::vector<Output>;
 
@@ -150,8 +166,9 @@ class Op {
   Instr* in(size_t i);
   // The input as it is, also a sequence or nothing; fails where it is missing.
   Value* value(size_t i) const;
-  const std::vector<Value*>& sequence(size_t i) const;  // fails unless it is one
-  Instr* instr_of(Value& tensor);                       // of an element of a sequence
+  const std::vector<Value*>& sequence(
+      size_t i) const;             // fails unless it is one, element by element
+  Instr* instr_of(Value& tensor);  // of an element of a sequence
   const Shape& shape(size_t i) const;
   int64_t rank(size_t i) const { return shape(i).rank(); }
   Type type(size_t i) const { return shape(i).type(); }
