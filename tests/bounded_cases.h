@@ -53,6 +53,18 @@ ENTRY e {
   ROOT o = (f32[3,@,48], f32[3,@]) tuple(r, n)
 })";
 
+// As many rows at the bound as one tile of a product has.
+const char kFewRows[] = R"(HloModule m
+ENTRY e {
+  x = f32[@,64] parameter(0)
+  w1 = f32[64,96] parameter(1)
+  w2 = f32[96,64] parameter(2)
+  a = f32[@,96] dot(x, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[@,96] tanh(a)
+  b = f32[@,64] dot(t, w2), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT y = f32[@,64] add(b, x)
+})";
+
 const char kChain[] = HEDDLE_SUMS R"(
 ENTRY e {
   x = f32[3,@,48] parameter(0)
@@ -158,6 +170,9 @@ ENTRY e {
   s = f32[@,24] add(x, y)
   ROOT r = f32[@,24] multiply(s, c)
 })"},
+    {"ThreeRows", 3, kFewRows},
+    {"FourRows", 4, kFewRows},
+    {"SixRows", 6, kFewRows},
     {"Line", 100, R"(HloModule m
 ENTRY e {
   x = f32[@] parameter(0)

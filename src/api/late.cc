@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/ports.h"
+#include "api/small_stage.h"
 #include "hlo/module.h"
 #include "tensor/npz.h"
 
@@ -67,6 +68,7 @@ Result<std::map<std::string, Literal>> run_stage(import::Imported stage, const L
   const std::unique_ptr<Model> model = Model::from_imported(std::move(stage));
   CompileOptions options;
   options.consume_model = true;
+  if (small_stage(*model->module()) != SmallStage::no) options.device = "interp";
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Program> program,
                           Program::compile(*model, options));
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<Context> context, program->make_context());
@@ -108,6 +110,8 @@ Result<import::Imported> import_first(const Late& late, bool* stages) {
     *stages = true;
     HEDDLE_RETURN_IF_ERROR(check_stages(notes.size(), imported.undecided_why));
     notes.push_back("a computed value decides shapes: " + imported.undecided_why);
+    if (small_stage(*imported.module) != SmallStage::no)
+      notes.back() += "; what computes it is too little to compile, and is interpreted";
     const std::string key = imported.undecided;
     HEDDLE_ASSIGN_OR_RETURN(auto results, run_stage(std::move(imported), late, carried));
     if (!options.decided.emplace(key, results.at(key)).second)

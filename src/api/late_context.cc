@@ -181,6 +181,9 @@ Result<std::shared_ptr<Part>> LateContext::walk() {
 
 // Its value; what else it computes is there for the parts behind it.
 Result<const Literal*> LateContext::run_stage(const std::shared_ptr<Part>& part) {
+  if (part->is_interpreted && part->small == SmallStage::exact &&
+      ++part->runs == kMostInterpretedRuns)
+    program_->compile_stage(part);
   HEDDLE_ASSIGN_OR_RETURN(Ready* const stage, ready(part));
   walked_.push_back(stage);
   HEDDLE_RETURN_IF_ERROR(run_into_results(stage));
@@ -260,13 +263,17 @@ Status LateContext::bind_inputs(const Ready& ready) {
 }
 
 Result<LateContext::Ready*> LateContext::ready(const std::shared_ptr<Part>& part) {
-  if (const auto found = ready_.find(part.get()); found != ready_.end()) return &found->second;
+  const bool is_interpreted = part->is_interpreted;
+  if (const auto found = ready_.find(part.get());
+      found != ready_.end() && found->second.is_interpreted == is_interpreted)
+    return &found->second;
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<Context> context,
-                          part->program->make_context(cancellation_));
+                          program_->program_of(*part)->make_context(cancellation_));
   context->set_profile(profile_);
   Ready& made = ready_[part.get()];
   made.part = part;
   made.context = std::move(context);
+  made.is_interpreted = is_interpreted;
   made.outputs = part->model->outputs();
   hide_extents(part->counts, made.outputs);
   for (Port& port : made.outputs) port.is_known = true;  // once it has run

@@ -31,6 +31,7 @@ class LateContext : public Context {
   struct Ready {
     std::shared_ptr<Part> part;
     std::unique_ptr<Context> context;
+    bool is_interpreted = false;           // the part was, then
     std::vector<tensor::Literal> results;  // of a stage, or of a leaf with open outputs
     std::vector<Port> outputs;             // of a leaf, as the last run has them
   };

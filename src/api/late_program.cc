@@ -8,6 +8,7 @@
 #include "api/bounded.h"
 #include "api/late_context.h"
 #include "api/log.h"
+#include "api/small_stage.h"
 #include "compiler/compiler.h"
 
 namespace heddle::api {
@@ -71,8 +72,7 @@ Extents counted_otherwise(const SizeBucket& bucket, const std::vector<Port>& por
       const auto multiple = multiple_of(ports[i].named[d].name);
       if (!multiple || !bucket.bounds.contains(multiple->name)) continue;
       const int64_t times = multiple->factor * bucket.step(multiple->name);
-      if (times > 1)
-        result[multiple->name] = inputs.shapes[i].dim(static_cast<int64_t>(d)) / times;
+      if (times > 1) result[multiple->name] = inputs.shapes[i].dim(static_cast<int64_t>(d)) / times;
     }
   return result;
 }
@@ -214,12 +214,36 @@ Result<std::shared_ptr<Part>> LateProgram::compile(import::Imported imported) {
   part->inputs = inputs_of(*late_, *part->model);
   CompileOptions options = options_;
   options.explain = options.explain || !part->counts.guessed.empty();
+  if (!part->key.empty() && !interpreted_) part->small = small_stage(*part->model->module());
+  if (part->small != SmallStage::no) {
+    log(LogLevel::info, "{}: too little to compile, it is interpreted", part->key);
+    options.device = "interp";
+    options.consume_model = false;
+    part->is_interpreted = true;
+  }
   HEDDLE_ASSIGN_OR_RETURN(part->program, Program::compile(*part->model, options));
   HEDDLE_RETURN_IF_ERROR(check_guess(*part));
   HEDDLE_RETURN_IF_ERROR(part->program->share(&shared_));
   if (part->key.empty()) HEDDLE_RETURN_IF_ERROR(part->program->use_states(states_));
   count_bytes(part.get());
   return part;
+}
+
+// A context that uses the interpreted one goes on to do so until it asks again.
+void LateProgram::compile_stage(const std::shared_ptr<Part>& part) {
+  const std::lock_guard making(making_);
+  if (!part->is_interpreted) return;
+  Result<std::shared_ptr<Program>> program = Program::compile(*part->model, options_);
+  if (program)
+    if (Status shared = (*program)->share(&shared_); !shared)
+      program = tl::unexpected(shared.error());
+  if (!program) {
+    log(LogLevel::info, "{} stays interpreted: {}", part->key, program.error().message);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  part->program = std::move(*program);
+  part->is_interpreted = false;
 }
 
 Result<LateProgram::Made> LateProgram::make(import::Options options) {

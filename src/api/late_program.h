@@ -13,6 +13,7 @@
 #include "api/late.h"
 #include "api/shared_weights.h"
 #include "api/size_buckets.h"
+#include "api/small_stage.h"
 #include "runtime/state_arrays.h"
 
 namespace heddle::api {
@@ -22,11 +23,14 @@ struct Part {
   std::unique_ptr<Model> model;
   std::shared_ptr<Program> program;
   std::vector<PartInput> inputs;
-  std::string key;                  // of a stage: what its value is called
-  bool may_be_guessed = false;      // the value: it is a count without a bound
-  CountOutputs counts;              // of a leaf
-  std::atomic<bool> kept = true;    // false: contexts are to let it go
-  int64_t bytes = 0, last_use = 0;  // the use: of a leaf
+  std::string key;              // of a stage: what its value is called
+  bool may_be_guessed = false;  // the value: it is a count without a bound
+  SmallStage small = SmallStage::no;
+  std::atomic<bool> is_interpreted = false;  // for being small
+  std::atomic<int64_t> runs = 0;             // of an interpreted one
+  CountOutputs counts;                       // of a leaf
+  std::atomic<bool> kept = true;             // false: contexts are to let it go
+  int64_t bytes = 0, last_use = 0;           // the use: of a leaf
 };
 
 // What the program at a leaf that is for several sizes is told, by symbol (bounded.h).
@@ -109,6 +113,12 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
     const std::lock_guard lock(mutex_);
     if (node->asks == Node::Asks::nothing_yet) prune(node);
     return asks;
+  }
+  // Of a stage that was interpreted until now. Where that fails it stays interpreted.
+  void compile_stage(const std::shared_ptr<Part>& part);
+  std::shared_ptr<Program> program_of(const Part& part) const {
+    const std::lock_guard lock(mutex_);
+    return part.program;
   }
   std::shared_ptr<Node> next(const std::shared_ptr<Node>& node, const std::string& value) {
     const std::lock_guard lock(mutex_);

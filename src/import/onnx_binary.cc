@@ -133,6 +133,11 @@ Outputs bit_shift(Op& op) {
 Outputs where(Op& op) {
   if (op.type(0) != Type::pred) op.fail("condition is {}, wanted bool", to_string(op.shape(0)));
   check_same_type(op, 1, 2);
+  if (const Literal* all = op.known(0); all != nullptr && all->elems() > 0 && is_uniform(*all)) {
+    const Ints values = common_extents(op, op.shape(1).extents(), op.shape(2).extents());
+    Instr* chosen = all->get_s64(0) != 0 ? op.in(1) : op.in(2);
+    return {broadcast_to(op, chosen, common_extents(op, values, op.shape(0).extents()))};
+  }
   return {select(op, op.in(0), op.in(1), op.in(2))};
 }
 

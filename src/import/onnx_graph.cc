@@ -120,6 +120,7 @@ bool Importer::small_and_known(const Inputs& inputs) const {
   };
   for (const Value* input : inputs) {
     if (input == nullptr || input->kind == Value::Kind::nothing) continue;
+    if (input->ragged) return false;
     if (input->is_tensor() ? !small(input)
                            : !std::all_of(input->elements.begin(), input->elements.end(), small))
       return false;
@@ -237,6 +238,7 @@ Value* Importer::add_output(Output output, std::string_view name) {
   value.literal = std::move(output.literal);
   value.name = name;
   value.text = output.is_text;
+  value.pieces = output.pieces;
   for (Output& element : output.elements)
     value.elements.push_back(add_output(std::move(element), name));
   return add_value(std::move(value));
@@ -313,7 +315,10 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
 void Importer::run_nodes(const std::vector<Node>& nodes, Scope& scope) {
   size_t at = 0;
   try {
-    for (; at < nodes.size(); ++at) run_node(nodes[at], scope);
+    for (; at < nodes.size(); ++at) {
+      behind_ = std::span(nodes).subspan(at + 1);
+      run_node(nodes[at], scope);
+    }
   } catch (Failure& failure) {
     if (options_.stages && failure.needs != nullptr)
       carry_what_is_read(std::span(nodes).subspan(at), scope, failure);

@@ -5,6 +5,8 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -168,6 +170,10 @@ class Importer {
   void run_old_scan(const proto::Node& node, Scope& scope, const Inputs& inputs);
   void run_sequence_map(const proto::Node& node, Scope& scope, const Inputs& inputs);
   std::vector<Value*> run_loop_form(const proto::Node& node, const LoopForm& form, Scope& scope);
+  // onnx_ragged.cc. Of a loop that only appends to sequences, which are only joined: all of what it
+  // appends. Nothing: it has another form.
+  std::optional<std::vector<Value*>> run_ragged(const proto::Node& node, const LoopForm& form,
+                                                Scope& scope);
   std::vector<Value*> unroll(const proto::Node& node, const LoopForm& form, Scope& scope);
   // onnx_while.cc. Without `dynamic_condition` the body's condition must be known to stay true; if
   // it is not, nothing is emitted and `needs_condition` is set.
@@ -199,6 +205,7 @@ class Importer {
   std::map<std::string, const Value*> to_carry_;  // by key, at the point where the import ended
   std::string caller_;  // name of the function call being expanded, with `/`; else empty
   int depth_ = 0;       // nested graphs
+  std::span<const proto::Node> behind_;  // the nodes after the one being imported, in its graph
 };
 
 // Whether the node's inputs are strings that it only moves; fails if it does not accept strings.

@@ -262,6 +262,8 @@ void Importer::run_loop(const Node& node, Scope& scope, const Inputs& inputs) {
     fail("{}: {} outputs, the body gives {}", describe(node), node.outputs.size(),
          carried + form.outputs.size());
   if (form.trip_count == 0) form.condition = nullptr;
+  if (const auto appended = run_ragged(node, form, scope))
+    return define_all(node, *appended, scope);
   define_all(node, run_loop_form(node, form, scope), scope);
 }
 

@@ -91,6 +91,7 @@ const std::vector<Value*>& Op::sequence(size_t i) const {
   const Value& value = *this->value(i);
   if (value.kind != Value::Kind::sequence)
     fail("input {} is {}, wanted a sequence", i, kind_text(value));
+  if (value.ragged) fail("input {}: what a loop has appended is known as a whole only", i);
   return value.elements;
 }
 

@@ -36,13 +36,28 @@ using tensor::Type;
 
 // An ONNX value. A tensor: an instruction, a known literal (initialisers, constants, shape
 // arithmetic), or both, once a known one has been used. A sequence: its elements, whose number is
-// always known. Nothing: an optional without a value.
+// always known, or, if it is ragged, arrays that describe all of them. Nothing: an optional without
+// a value.
 struct Value {
   enum class Kind { tensor, sequence, nothing };
+  // A sequence whose elements are the slices of an array along an axis, in order.
+  struct Pieces {
+    Value* array = nullptr;
+    int64_t axis = 0;
+  };
+  // A sequence described by two arrays, `elements`: element i is slice i of the first one along
+  // `axis`, repeated as often as element i of the second one (integers) says. The number of
+  // repetitions is dimension `dim` of `extents`, which is 0 there.
+  struct Ragged {
+    int64_t axis = 0, dim = 0;
+    std::vector<int64_t> extents;
+  };
   Kind kind = Kind::tensor;
   Instr* instr = nullptr;
   std::optional<Literal> literal;
   std::vector<Value*> elements;  // tensors
+  std::optional<Pieces> pieces;
+  std::optional<Ragged> ragged;
   // Inside a loop with a known trip count: the value at each trip, if small and known.
   std::shared_ptr<const std::vector<Literal>> trips;
   std::string_view name;
@@ -82,6 +97,7 @@ struct Output {
   Value* same = nullptr;
   bool is_text = false;
   std::vector<Output> elements;
+  std::optional<Value::Pieces> pieces;  // of a sequence
 };
 using Outputs = std::vector<Output>;
 
@@ -151,8 +167,9 @@ class Op {
   Instr* in(size_t i);
   // The input as such, including a sequence or nothing; fails if it is missing.
   Value* value(size_t i) const;
-  const std::vector<Value*>& sequence(size_t i) const;  // fails unless it is one
-  Instr* instr_of(Value& tensor);                       // for an element of a sequence
+  // Fails unless it is a sequence held element by element.
+  const std::vector<Value*>& sequence(size_t i) const;
+  Instr* instr_of(Value& tensor);  // for an element of a sequence
   const Shape& shape(size_t i) const;
   int64_t rank(size_t i) const { return shape(i).rank(); }
   Type type(size_t i) const { return shape(i).type(); }

@@ -3,6 +3,7 @@
 
 #include "import/onnx_emit.h"
 #include "import/onnx_ops.h"
+#include "import/onnx_ragged.h"
 
 namespace heddle::import {
 namespace {
@@ -65,6 +66,7 @@ Outputs sequence_erase(Op& op) {
 }
 
 Outputs concat_from_sequence(Op& op) {
+  if (op.value(0)->ragged) return join_ragged(op);
   const std::vector<Value*>& elements = op.sequence(0);
   if (elements.empty()) op.fail("joins an empty sequence");
   if (!op.has_attr("axis")) op.fail("attribute 'axis' is missing");
@@ -127,7 +129,11 @@ Outputs split_to_sequence(Op& op) {
     pieces.emplace_back(keep ? piece
                              : reshape(op, piece, without(piece->shape().extents(), {axis})));
   }
-  return {Output::sequence(std::move(pieces))};
+  Output sequence = Output::sequence(std::move(pieces));
+  const bool is_one_by_one =
+      std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; });
+  if (is_one_by_one) sequence.pieces = Value::Pieces{op.value(0), axis};
+  return {std::move(sequence)};
 }
 
 Outputs optional(Op& op) {

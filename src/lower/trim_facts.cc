@@ -119,7 +119,9 @@ class Finder {
       while (d < digits.size() && factor < digits[d].stride) ++d;
       const Variable& variable = variables_[term.var.index()];
       const bool scratch = d < digits.size() && digits[d].scratch;
-      if (d == digits.size() || factor / digits[d].stride >= digits[d].extent ||
+      if (d == digits.size() ||
+          (factor / digits[d].stride >= digits[d].extent &&
+           !is_only_tile(term, index, digits[d])) ||
           (scratch && !variable.fact && (variable.known_static || variable.elsewhere))) {
         rest->push_back(term.var.value);
         continue;
@@ -145,6 +147,18 @@ class Finder {
       parts[d].constant = number % digits[d].round;
     }
     return parts;
+  }
+
+  // The loop over the one tile that a dimension has, whose rows are written out inside it.
+  bool is_only_tile(const Linear::Term& term, const Linear& index, const Digit& digit) const {
+    const uint32_t tile = term.var.value;
+    if (digit.scratch || variables_[tile].extent != 1 || term.factor != digit.stride * digit.extent)
+      return false;
+    return std::any_of(index.terms.begin(), index.terms.end(), [&](const Linear::Term& inner) {
+      const Variable& rows = variables_[inner.var.index()];
+      return rows.kind == LoopKind::unrolled && rows.extent == digit.extent && rows.extent > 1 &&
+             inner.factor == digit.stride && is_around(tile, inner.var.value);
+    });
   }
 
   // All of a dimension is there: of what is given, and of a workspace that holds all of its

@@ -95,6 +95,27 @@ TEST(Trim, LanesThatStoreNothing) {
 }
 
 // Four rows at a time: what is read reaches to the end of the four.
+// All rows of the bound are one tile, that is written out: it has bodies for fewer. A loop of one
+// step around the rows that is no tile, as over a batch of 1, says nothing.
+TEST(Trim, TheOnlyTileIsMadeForFewerRows) {
+  Reads reads;
+  const auto with_rows = [&](const char* loop) {
+    return trimmed(
+        rows("f32[512]", "serial tile 1 { " + std::string(loop) +
+                             " i 64 { vector c 8 lanes 8 {\n"
+                             "out0[tile*512 + i*8 + c] = in0[tile*512 + i*8 + c]\n} } }\n"),
+        request(false, true), &reads);
+  };
+  const std::string unrolled = with_rows("unrolled");
+  EXPECT_THAT(unrolled, HasSubstr("if height > 51 {"));
+  EXPECT_THAT(unrolled, HasSubstr("i_1 64 {"));
+  for (const char* height : {" 1 {", " 2 {", " 3 {", " 4 {", " 51 {"})
+    EXPECT_THAT(unrolled, HasSubstr(height));
+  const std::string serial = with_rows("serial");
+  EXPECT_THAT(serial, HasSubstr("serial tile 1 {"));
+  EXPECT_THAT(serial, HasSubstr("serial i trips {"));
+}
+
 TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
   Reads reads;
   const std::string text =

@@ -26,7 +26,7 @@ class Balancer {
   std::vector<Stmt> run() {
     for (const Stmt& stmt : tiles_.loop->body)
       if (!knows_rows(stmt)) return {};
-    if (!choose_heights()) return {};
+    if (!choose_heights(0) && !choose_heights(1)) return {};
     std::vector<Stmt> result;
     auto let = [&](const char* name, ExprId value, std::vector<Stmt>* block) {
       const VarId var = k_.add_var(name);
@@ -116,8 +116,9 @@ class Balancer {
   // --- which heights there are -----------------------------------------------------------------
 
   // All that several tiles have, which lie side by side; one tile alone may be taller than its
-  // rows.
-  bool choose_heights() {
+  // rows, by a quarter or by `more`. False: too much code.
+  bool choose_heights(int64_t more) {
+    heights_.clear();
     const int64_t most = count_ * tiles_.rows;
     std::set<int64_t> alone;
     for (int64_t rows = std::clamp<int64_t>(tiles_.least, 1, most); rows <= most; ++rows) {
@@ -133,8 +134,7 @@ class Balancer {
     if (!alone.empty() && heights_.empty()) heights_.insert(*alone.rbegin());
     for (auto at = alone.rbegin(); at != alone.rend(); ++at) {
       const auto taller = heights_.lower_bound(*at);
-      if (taller == heights_.end() || *taller > *at + std::max<int64_t>(1, *at / 4))
-        heights_.insert(*at);
+      if (taller == heights_.end() || *taller > *at + std::max(more, *at / 4)) heights_.insert(*at);
     }
     int64_t written = 0;
     for (int64_t height : heights_) written += height;

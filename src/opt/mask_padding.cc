@@ -274,8 +274,7 @@ class Masker {
     std::vector<Instr*> operands = call->operands();
     operands.push_back(valid_elements(symbol, call->operand(0)->shape().dim(1)));
     const tensor::Shape shape = call->shape();
-    Instr* counted =
-        b_.make(Opcode::custom_call, std::move(operands), call->attrs(), {}, &shape);
+    Instr* counted = b_.make(Opcode::custom_call, std::move(operands), call->attrs(), {}, &shape);
     counted->add_notes(*call);
     entry_->replace_all_uses(call, counted);
   }
@@ -339,6 +338,7 @@ class Masker {
       entry_->replace_operand(reader, i, masked(x, d, symbol, neutral));
       return;
     }
+    if (made->is(Opcode::concatenate) && wanted == 0 && mask_parts(made, at, neutral)) return;
     Instr* instead = masked(made, at, symbol, neutral);
     // A joined array that is also a result may be an input's memory, with one part put in.
     if (!made->is(Opcode::concatenate)) {
@@ -350,6 +350,23 @@ class Masker {
       for (size_t k = 0; user != instead && user != entry_->root() && k < user->operands().size();
            ++k)
         if (user->operand(k) == made) entry_->replace_operand(user, k, instead);
+  }
+
+  // Zeros behind the parts that are joined to an input with room, in place of a mask of all of the
+  // longer array. False: it is not joined so.
+  bool mask_parts(Instr* joined, int64_t d, const tensor::Literal& zero) {
+    const hlo::DimClasses::Cut* cut = cut_with_room(joined, d);
+    if (!cut) return false;
+    const size_t parts = joined->operands().size();
+    for (size_t k = 1; k < parts; ++k)
+      if (!cut->parts[k].is_constant() && symbol_of(joined->operand(k), d) < 0) return false;
+    for (size_t k = 1; k < parts; ++k) {
+      known_.clear();
+      Instr* part = joined->operand(k);
+      if (!cut->parts[k].is_constant() && !padding(part, d).is(0))
+        entry_->replace_operand(joined, k, masked(part, d, symbol_of(part, d), zero));
+    }
+    return true;
   }
 
   Instr* masked(Instr* x, int64_t d, int symbol, const tensor::Literal& neutral) {
@@ -381,14 +398,19 @@ class Masker {
     return result;
   }
 
-  // Behind an input with room are zeros, and parts of fixed extents that are joined to it leave
-  // them.
-  bool has_zeros_behind(const Instr* instr, int64_t d) const {
-    return std::any_of(classes_.cuts().begin(), classes_.cuts().end(), [&](const auto& cut) {
-      return cut.instr == instr && cut.dimension == d && gets_room(cut) &&
-             std::all_of(cut.parts.begin() + 1, cut.parts.end(),
-                         [](const tensor::Extent& part) { return part.is_constant(); });
-    });
+  const hlo::DimClasses::Cut* cut_with_room(const Instr* instr, int64_t d) const {
+    for (const hlo::DimClasses::Cut& cut : classes_.cuts())
+      if (cut.instr == instr && cut.dimension == d && gets_room(cut)) return &cut;
+    return nullptr;
+  }
+
+  // Behind an input with room are zeros, and parts that are joined to it leave them where they are
+  // of fixed extents, or have zeros behind themselves.
+  bool has_zeros_behind(const Instr* instr, int64_t d) {
+    const hlo::DimClasses::Cut* cut = cut_with_room(instr, d);
+    for (size_t k = 1; cut && k < cut->parts.size(); ++k)
+      if (!cut->parts[k].is_constant() && !padding(instr->operand(k), d).is(0)) return false;
+    return cut != nullptr;
   }
 
   // An input behind whose elements the caller's zeros are still there.
