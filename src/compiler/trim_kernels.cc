@@ -120,8 +120,7 @@ class Trimming {
   // Readers come first, so that it is known what they count on.
   Decision trim(Pending* pending, const RunPass& run) {
     const Instr* fusion = pending->fusion;
-    const hlo::Computation& computation = *fusion->called().at(0);
-    const hlo::DimClasses local(computation, hlo::DimClasses::Made::free);
+    const hlo::DimClasses local(fusion, classes_);
     const WindowReads windows = window_reads(fusion, classes_, symbols_);
     Request request = make_request(fusion, local, pending->stitched.kernel, windows);
     if (request.kernel.groups.empty()) {

@@ -24,6 +24,12 @@ int64_t seen_behind(const WindowDim& window) {
 }
 
 DimClasses::DimClasses(const Module& module, Made made) { look_at(*module.entry(), made); }
+DimClasses::DimClasses(const Instr* fusion, const DimClasses& around)
+    : fusion_(fusion), around_(&around) {
+  look_at(*fusion->called().at(0), Made::free);
+  fusion_ = nullptr;
+  around_ = nullptr;
+}
 DimClasses::DimClasses(const Module& module, const std::set<const Instr*>& unknown)
     : unknown_(&unknown) {
   look_at(*module.entry(), Made::follows);
@@ -60,6 +66,12 @@ void DimClasses::look_at(const Computation& first, Made made) {
   }
   if (made == Made::free) {
     made_.resize(parent_.size());
+    for (const Instr* parameter : first.parameters()) {
+      if (!around_ || !parameter->shape().is_array()) continue;
+      const Instr* operand = fusion_->operand(static_cast<size_t>(parameter->parameter_number()));
+      for (int64_t d = 0; d < parameter->shape().rank(); ++d)
+        made_[static_cast<size_t>(at(parameter, d))] = around_->is_made(operand, d);
+    }
     find_made(first);
   }
   for (const Computation* computation : looked_at)

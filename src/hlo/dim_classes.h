@@ -65,6 +65,9 @@ class DimClasses {
   enum class Made { follows, free };
   explicit DimClasses(const Module& module, Made made = Made::follows);  // the entry, its fusions
   explicit DimClasses(const Computation& computation, Made made = Made::follows);  // likewise
+  // Of what a fusion calls, Made::free; what its operands are is known of the computation around
+  // it.
+  DimClasses(const Instr* fusion, const DimClasses& around);
   // Of a module before mask_padding, as if nothing were known of these operators.
   DimClasses(const Module& module, const std::set<const Instr*>& unknown);
 
@@ -133,8 +136,11 @@ class DimClasses {
   std::vector<const Instr*> owner_;
   std::vector<bool> made_;  // from nothing, along the dimension; empty: none are free
   const Instr* relating_ = nullptr;
-  const std::set<const Instr*>* unknown_ = nullptr;  // while operators are looked at
-  bool masked_ = false;                              // the module went through mask_padding
+  // While operators are looked at.
+  const std::set<const Instr*>* unknown_ = nullptr;
+  const Instr* fusion_ = nullptr;
+  const DimClasses* around_ = nullptr;
+  bool masked_ = false;  // the module went through mask_padding
   std::vector<Cut> cuts_;
   std::unordered_map<int, int> symbol_of_root_;
 };
