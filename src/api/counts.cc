@@ -15,6 +15,8 @@ using import::Imported;
 
 // Rows. With more of them, what a plan at the bound takes could be out of all proportion.
 constexpr int64_t kMostRows = 1 << 14;
+// Of bounded dimensions: a bucket of 128 sequences of 128 tokens, each of which two experts get.
+constexpr int64_t kMostBesideBounds = 1 << 15;
 
 // The outputs' dimensions that follow a count; `extent` is the number of the symbol.
 std::vector<import::OpenOutput> open_outputs(const hlo::DimClasses& classes,
@@ -168,7 +170,7 @@ CountOutputs count_outputs(const Imported& imported) {
 // masked with those dimensions (api/buckets.cc).
 Result<Imported> CountingImport::beside_bounds(import::Options options) const {
   if (!options.stages) return import_(options);  // nobody asks outputs how long they are
-  options.max_count = kMostRows;
+  options.max_count = kMostBesideBounds;
   HEDDLE_ASSIGN_OR_RETURN(Imported imported, import_(options));
   if (!imported.undecided.empty())
     return user_error("{}, and decides what is computed", imported.undecided_why);
