@@ -29,7 +29,7 @@ std::string product(int64_t rows, int64_t columns, int64_t depth, const std::str
       rows, columns, depth, behind);
 }
 
-// max(d, 0) behind it.
+// A product with max(d, 0) as epilogue.
 std::string rectified(int64_t rows, int64_t columns, int64_t depth) {
   std::string entry = product(rows, columns, depth, "maximum(d, z)");
   return entry.insert(entry.find("ROOT"),
@@ -78,18 +78,17 @@ TEST(Advise, EachActivationHasAPrice) {
     EXPECT_LT(choice(*advice, "Hardswish").price_ns, choice(*advice, "SiLU").price_ns);
     EXPECT_LT(choice(*advice, "SiLU").price_ns, choice(*advice, "Softplus").price_ns);
     EXPECT_GT(choice(*advice, "GELU").price_ns, choice(*advice, "Hardswish").price_ns);
-    // A gain belongs to its choice: what is there now, less its price.
+    // The gain of a choice: the price of the present activation minus that of the choice.
     const double now = choice(*advice, "ReLU").gain_ns + choice(*advice, "ReLU").price_ns;
     for (const Choice& one : advice->choices)
       EXPECT_NEAR(one.gain_ns + one.price_ns, now, 1e-6) << one.name;
   }
   const double erf = find(advice_for(product(256, 64, 64, "erf(d)")), "activation")->gain_ns;
-  const double relu =
-      find(advice_for(rectified(256, 64, 64)), "activation")->gain_ns;
+  const double relu = find(advice_for(rectified(256, 64, 64)), "activation")->gain_ns;
   EXPECT_GT(erf, relu);
 }
 
-// Where it can be measured, it is: of the kernel with each activation, and without.
+// Prices are measured if possible: the kernel with each activation, and without one.
 TEST(Advise, ActivationsAreMeasured) {
   std::vector<std::string> ran;
   const AdviceReport report =

@@ -1,4 +1,4 @@
-// What is fetched ahead, and how long rows are cut: by the kernels that come out.
+// Prefetches, and the cutting of long rows: tests of the generated kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ ENTRY e {
   ROOT y = f32[40,512] divide(powers, totals)
 })";
 
-// While the exponentials of a row are computed, the next row comes.
+// While the exponentials of a row are computed, the next row is prefetched.
 TEST(Ahead, TheNextRowIsFetchedByALaterSweep) {
   const FusionCheck ran = run_small(kSoftmax);
   EXPECT_EQ(ran.report.prefetches, 40 * 512) << ran.text;
@@ -54,7 +54,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// A row that is no multiple of four vectors has a sweep for its rest, which is not the busiest.
+// A row that is not a multiple of four vectors has a remainder sweep, which does less work and does
+// not prefetch.
 TEST(Ahead, TheRestOfARowDoesNotFetchAllOfTheNext) {
   const FusionCheck ran = run_small(replaced(kSoftmax, "512", "500"));
   EXPECT_EQ(ran.report.prefetches, 40 * 448) << ran.text;
@@ -70,7 +71,7 @@ TEST(Ahead, NothingIsFetchedThatStaysInTheCache) {
   EXPECT_EQ(ran.report.prefetches, 0);
 }
 
-// Rows that are looked up, 8 KiB ahead: by the places of a later task, or of the last one again.
+// Gathered rows are prefetched 8 KiB ahead, by the indices of a later task, at most the last one.
 TEST(Ahead, LookedUpRowsAreFetchedByTheirIndex) {
   const FusionCheck ran = run_small(R"(HloModule m
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
@@ -87,8 +88,8 @@ ENTRY e {
   EXPECT_THAT(ran.text, HasSubstr("min(t0 + 8, 39)"));
 }
 
-// Bags of them: lanes run along a row, not from place to place, and rows of later steps are
-// fetched, at the end of a bag those of the next one.
+// Bags of gathered rows: lanes run along a row, not across indices, and rows of later steps are
+// prefetched, at the end of a bag those of the next one.
 TEST(Ahead, BagsOfLookedUpRowsAreFetchedStepsAhead) {
   const FusionCheck ran = run_small(R"(HloModule m
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
@@ -128,8 +129,8 @@ ENTRY e {
   ROOT y = f32[6,40,5,7] multiply(centered, square_totals)
 })";
 
-// Pieces of a channel are a loop of one sweep, not rows of the task: the next channel comes while
-// this one is stored.
+// Pieces of a channel are a loop of one sweep, not rows of the task: the next channel is prefetched
+// while this one is stored.
 TEST(Ahead, PiecesWithARestAreNoRows) {
   const FusionCheck ran =
       run_small(replaced(replaced(kChannelNorm, "6,40,5,7", "6,40,5,20"), "6,40,5,7", "6,40,5,20"));
@@ -137,7 +138,7 @@ TEST(Ahead, PiecesWithARestAreNoRows) {
   EXPECT_THAT(ran.text, HasSubstr(" + 100] level 2"));
 }
 
-// The lines of an image lie side by side: lanes go over all of them.
+// The lines of an image are contiguous: lanes run over all of them.
 TEST(Ahead, LinesOfAnImageAreOneRow) {
   const FusionCheck ran = run_small(kChannelNorm);
   for (const stage::Stage& stage : ran.placed.graph.stages) {
@@ -146,8 +147,8 @@ TEST(Ahead, LinesOfAnImageAreOneRow) {
   }
 }
 
-// `centered` of a channel is as large as what it is made of: where the first cache does not hold
-// it, it is computed twice.
+// `centered` of a channel is as large as its input: if it does not fit the first-level cache, it is
+// computed twice.
 TEST(Ahead, CheapValuesOfLongRowsAreNotHeld) {
   auto module = hlo::parse_module(kChannelNorm);
   ASSERT_TRUE(module.has_value());
@@ -160,8 +161,8 @@ TEST(Ahead, CheapValuesOfLongRowsAreNotHeld) {
   EXPECT_EQ(again.kernel.scratch_bytes, 0) << again.text;
 }
 
-// Rows of 375 elements begin anywhere in a line: behind a part of a vector whole lines are stored
-// past the caches.
+// Rows of 375 elements begin anywhere in a cache line: after a partial vector, whole lines are
+// stored past the caches.
 TEST(Ahead, StreamedRowsStartAtLines) {
   const std::string text = R"(HloModule m
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
@@ -178,14 +179,13 @@ ENTRY e {
     EXPECT_THAT(ran.text, HasSubstr("floor_div(t0*375 + 15, 16)*16 - t0*375 lanes")) << ran.text;
     EXPECT_THAT(ran.text, HasSubstr("streaming"));
   }
-  // Rows of whole lines are stored as they are, and those of which a sweep has just written
-  // scratch.
+  // Not for rows of whole lines, nor for rows that a sweep has just written to scratch.
   EXPECT_THAT(run_small(replaced(text, "375", "384"), {true}).text, Not(HasSubstr("floor_div(")));
   EXPECT_THAT(run_small(replaced(kSoftmax, "512", "375"), {true}).text,
               Not(HasSubstr("floor_div(")));
 }
 
-// The quotients of a row go past the caches beside the exponentials of the row behind it.
+// The quotients of a row are stored past the caches along with the exponentials of the next row.
 TEST(Ahead, LongRowsAreStoredBehind) {
   auto wide = [](const char* width) { return replaced(kSoftmax, "512", width); };
   for (const char* target : {"icelake", "avx2"}) {
@@ -195,8 +195,8 @@ TEST(Ahead, LongRowsAreStoredBehind) {
       EXPECT_THAT(ran.text, HasSubstr("row_before[0] = "));
     }
   }
-  // Not what stays in the caches, not short rows, not where cores would have nothing to do, and not
-  // where rows begin with more arithmetic than what fills the scratch.
+  // Not for results that stay in the caches, short rows, too few rows for all cores, or rows that
+  // begin with more arithmetic than the sweep that fills the scratch.
   EXPECT_THAT(run_small(wide("768")).text, Not(HasSubstr("row_before")));
   EXPECT_THAT(run_small(kSoftmax, {true}).text, Not(HasSubstr("row_before")));
   EXPECT_THAT(run_small(replaced(wide("768"), "40", "14"), {true}).text,
@@ -210,7 +210,7 @@ TEST(Ahead, LongRowsAreStoredBehind) {
   EXPECT_THAT(run_small(busy, {true}).text, Not(HasSubstr("row_before")));
 }
 
-// A sum that is an output and the input of a norm: its output goes past the caches, the norm reads
+// A sum that is an output and the input of a norm: it is stored past the caches, and the norm reads
 // a copy in scratch.
 TEST(Ahead, StreamedValuesAreReadFromScratch) {
   const std::string text = R"(HloModule m

@@ -1,4 +1,4 @@
-// Dynamic-update-slices at the end of fusions: boxes that kernels store where they belong.
+// Dynamic-update-slices at the end of fusions: kernels store the slice in place.
 #include <gtest/gtest.h>
 
 #include "compiler/fusion_test_util.h"
@@ -62,7 +62,7 @@ TEST(boxes, OfReductionsRowsAndProducts) {
     r = f32[17,50] tanh(d) b = f32[1,17,50] reshape(r)
     ROOT n = f32[4,90,50] dynamic-update-slice(c, b, zero, p, zero), heddle_in_place=true
   )");
-  // The product's rows lie beside each other in the array.
+  // A transposed product: adjacent rows are adjacent elements of the array.
   in_place(R"(
     c = f32[70,40] parameter(0) x = f32[32,33] parameter(1) w = f32[33,64] parameter(2)
     p = s32[] parameter(3) one = s32[] constant(5)

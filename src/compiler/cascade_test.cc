@@ -1,5 +1,5 @@
-// Sums of exponentials of rows that are longer than the second cache keeps (schedule/cascade.cc),
-// and quotients by a value of the row: by the kernels that come out.
+// Sums of exponentials of rows that do not fit the second-level cache (schedule/cascade.cc), and
+// quotients by a value of the row: tests of the generated kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,8 +60,8 @@ TEST(CascadeTest, ALongRowIsReadOnce) {
   }
 }
 
-// Row r has logits from 192 r on: strips are masked, and all of the last rows, which are NaN as
-// they are without strips.
+// Row r has logits from column 192 r on: whole strips are masked, and the last rows entirely, which
+// give NaN as they do without strips.
 TEST(CascadeTest, StripsThatAreMaskedWeighNothing) {
   const FusionCheck ran = run(log_sum_exp(4096));
   std::vector<float> x(24 * 4096, -INFINITY), y(24, 0);

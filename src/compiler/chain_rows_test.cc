@@ -1,4 +1,4 @@
-// Links of rows in chains (attention, reductions behind a product, prologues): proved by the kernel
+// Row links in chains (attention, reductions after a product, prologues): checked by the kernel
 // interpreter against the reference.
 #include <algorithm>
 
@@ -103,7 +103,7 @@ TEST(ChainRowsTest, RandomAttention) {
             round % 3 == 0 ? "avx2" : "icelake");
 }
 
-// A row of which every key is masked is what the reference says it is: not a number.
+// A row with every key masked is NaN, as in the reference.
 TEST(ChainRowsTest, MaskedRows) {
   checked(std::string(kCombines) + R"(ENTRY e {
   q = f32[2,20,8] parameter(0)
@@ -209,7 +209,7 @@ ENTRY e {
             target);
 }
 
-// Lines of a picture: a block has several of them.
+// Short lines of an image: a block has several of them.
 TEST(ChainRowsTest, ShortLinesBeforeAProduct) {
   for (const char* target : kTargets)
     for (const char* rows : {"f32[98,20]", "f32[2,7,7,20]"}) {
@@ -227,7 +227,7 @@ ENTRY e {{
     }
 }
 
-// Norm, product, activation, product, residual from the first of them, norm; the first leaves too.
+// Norm, product, activation, product, residual from the first norm, norm; two outputs.
 TEST(ChainRowsTest, ATransformersHalf) {
   for (const char* target : kTargets)
     checked(
@@ -279,7 +279,7 @@ TEST(ChainRowsTest, ReductionsOfARow) {
             target);
 }
 
-// What is summed up first is one element: the product is a map of rows.
+// The first product has K = 1: it is a map of rows.
 TEST(ChainRowsTest, AFirstProductOfOneElement) {
   for (const char* target : {"icelake", "avx2"})
     checked(R"(HloModule m
@@ -325,7 +325,7 @@ ENTRY e {
 }
 
 TEST(ChainRowsTest, RefusalsHaveCodes) {
-  // Rows that meet each other.
+  // Rows that depend on each other.
   EXPECT_EQ(refused(kCombines + std::string(R"(ENTRY e {
   a = f32[20,20] parameter(0)
   b = f32[20,20] parameter(1)
@@ -341,7 +341,7 @@ TEST(ChainRowsTest, RefusalsHaveCodes) {
   EXPECT_EQ(refused(attention(1, 1, 64, 200000, 4)), "chain-residence");
 }
 
-// Kernels that a module is covered with; the values stay what they were.
+// The number of kernels that cover a module; checks that the values do not change.
 int cover(const std::string& text, fuse::Mode mode, std::vector<fuse::Refusal>* refusals) {
   auto target = target::find_target("icelake");
   auto before = parsed(text);
@@ -362,7 +362,8 @@ int cover(const std::string& text, fuse::Mode mode, std::vector<fuse::Refusal>* 
   }));
 }
 
-// Products count batches and heads through, what lies between has them apart: windows of a picture.
+// Products have batches and heads as one dimension, the operators between them as two: windows of
+// an image.
 std::string windows(int64_t batch, int64_t heads, int64_t tokens, int64_t depth) {
   const int64_t all = batch * heads;
   return kCombines + fmt::format(R"(ENTRY e {{
@@ -408,7 +409,8 @@ TEST(ChainRowsTest, AttentionBecomesOneKernel) {
   EXPECT_EQ(cover(windows(8, 3, 49, 32), fuse::Mode::stitch, &refusals), 1);
 }
 
-// The norm's value is also read by a kernel that the second product waits for: out and back.
+// The norm's value is also read by a kernel that the second product depends on: it would leave the
+// kernel and return.
 TEST(ChainRowsTest, ValuesDoNotGoOutAndComeBack) {
   std::vector<fuse::Refusal> refusals;
   cover(kCombines + fmt::format(R"(ENTRY e {{

@@ -1,4 +1,4 @@
-// Chains of products as one kernel: proved by the kernel interpreter against the reference.
+// Chains of products as one kernel: checked by the kernel interpreter against the reference.
 #include <algorithm>
 
 #include "compiler/fusion_test_util.h"
@@ -109,7 +109,7 @@ ENTRY e {
 })");
 }
 
-// The sum lies on the residual, whatever the blocks of rows; not where others read it too.
+// The sum overwrites the residual, for any blocks of rows; not if the residual has other readers.
 TEST(ChainTest, ASumInPlaceOfItsResidual) {
   for (const char* target : {"icelake", "avx2"})
     for (const int64_t m : {16, 37, 161, 330}) {
@@ -171,8 +171,7 @@ ENTRY e {
   for (const char* target : {"icelake", "avx2", "portable"}) checked(text, target);
 }
 
-// A convolution, an activation, and a second one; the second as a product where `rows` says how
-// its rows are counted.
+// A convolution, an activation, and a second convolution.
 std::string convolutions(const char* input, const char* kernel, const char* middle,
                          const std::string& window, const char* second, const char* output,
                          const char* window_1 = "1x1") {
@@ -252,7 +251,7 @@ ENTRY e {{
   }
 }
 
-// The last rows are stored in other dimensions, which no loop drives.
+// The last product's rows are stored with other dimensions, which no loop runs over.
 TEST(ChainTest, RowsLeaveInOtherDimensions) {
   checked(R"(HloModule m
 ENTRY e {
@@ -266,7 +265,7 @@ ENTRY e {
 })");
 }
 
-// A value between the products is read again by the last one's epilogue, or leaves, or both.
+// A value between the products is read again by the last one's epilogue, or is an output, or both.
 TEST(ChainTest, ValuesBetweenAreReadAgain) {
   for (const char* target : {"icelake", "avx2", "portable"}) {
     for (const char* last :
@@ -288,7 +287,8 @@ ENTRY e {{
   }
 }
 
-// Rows of one register tile where the weights fit the first cache, else a block for the second.
+// The rows of one register tile if the weights fit the first-level cache, else a block for the
+// second level.
 TEST(ChainTest, Residence) {
   auto rows = [](int64_t m, std::vector<int64_t> extents, stage::Space* space) {
     stage::PlacedFusion placed =
@@ -315,7 +315,7 @@ struct Cover {
   }
 };
 
-// Covered by fusions; the values stay what they were.
+// Covers the module with fusions; checks that the values do not change.
 Cover cover(const std::string& text) {
   Cover result;
   auto target = target::find_target("icelake");

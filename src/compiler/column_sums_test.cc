@@ -1,4 +1,4 @@
-// Epilogue (iv): reductions over the rows of a product in its own kernel, proved by the kernel
+// Epilogue (iv): reductions over the rows of a product in its kernel, checked by the kernel
 // interpreter against the reference.
 #include <algorithm>
 
@@ -25,8 +25,8 @@ most { a = f32[] parameter(0)
   ROOT c = f32[] maximum(a, b) }
 )";
 
-// t = tanh(A·B): its sums over the rows, the greatest of its squares less an input, and, if it
-// leaves, itself.
+// t = tanh(A·B): its sums over the rows, the maximum of its squares minus an input, and, if
+// `leaves`, t itself.
 std::string product(int64_t m, int64_t n, int64_t k, bool leaves) {
   return kCombines + fmt::format(R"(ENTRY e {{
   a = f32[{0},{2}] parameter(0)
@@ -97,7 +97,7 @@ TEST(ColumnSumsTest, PartialSumsLeaveWithTheTask) {
   EXPECT_EQ(checked(product(100, 35, 12, true), "icelake").kernel.phases.size(), 1u);
 }
 
-// A number of rows that has no good divisor: all in one task, or none of it.
+// A number of rows without a good divisor: one task has all of them, or it is not fused.
 TEST(ColumnSumsTest, RowsWithoutDivisors) {
   EXPECT_EQ(checked(product(523, 600, 9, false), "icelake").kernel.phases.size(), 1u);
   stage::PlacedFusion placed = schedule::place(*parsed(product(8191, 16, 9, false))->entry(),

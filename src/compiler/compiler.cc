@@ -459,7 +459,7 @@ class Compilation {
   plan::Kernels kernels_;
   Known stitched_, inner_;                         // of the module; of fusions of fusions
   std::unordered_set<std::string> known_, codes_;  // names of kernels, of their code
-  // By the text of a kernel: the places of its values, and what is dumped of its schedule.
+  // By the text of a kernel: the places of its values, and the dump of its schedule.
   std::unordered_map<std::string, std::pair<std::string, std::string>> described_;
   std::unordered_map<std::string, Named> named_;           // by what is shared and the text
   std::vector<std::string> texts_, notes_, pass_changes_;  // the last for bisection

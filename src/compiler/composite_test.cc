@@ -1,4 +1,4 @@
-// Fusions of fusions: kernels side by side and one behind the other as phases of one.
+// Fusions of fusions: independent kernels as groups of a phase, dependent ones as phases.
 #include <gtest/gtest.h>
 
 #include "compiler/compiler.h"
@@ -78,7 +78,7 @@ ENTRY e {
   ROOT t = (f32[19,43]) tuple(f)
 })"));
   EXPECT_EQ(made.kernel.phases.size(), 2u);
-  // The first part's result lies in a workspace; the second one overwrites what both read.
+  // The first part's result is in a workspace; the second part overwrites the input of both.
   EXPECT_EQ(made.workspace_bytes, std::vector<int64_t>{43 * 4});
   EXPECT_EQ(made.in_place, std::vector<int>{0});
 }
@@ -97,7 +97,7 @@ TEST(composite, OverwritesWhatNoOtherPartReads) {
                    "a = f32[7] reduce(x, z), dimensions={0}, to_apply=max\n"
                    "b = f32[5] reduce(x, z), dimensions={1}, to_apply=max\n"
                    "ROOT t = tuple(a, exponential(y), b, negate(x))\n"));
-  // exponential(y) lies on y; of x there are several readers in the same phase.
+  // exponential(y) overwrites y; x has several readers in the same phase.
   int overwritten = 0;
   for (size_t o = 0; o < made.in_place.size(); ++o) {
     if (made.in_place[o] < 0) continue;

@@ -1,4 +1,4 @@
-// Convolutions of the GEMM family: every kind of window, layout and extent, proved by the kernel
+// Convolutions of the GEMM family: every kind of window, layout and extent, checked by the kernel
 // interpreter against the reference, with the kernel's weights in place and in panels.
 #include <gtest/gtest.h>
 
@@ -204,7 +204,7 @@ ENTRY e {{
   EXPECT_EQ(with_panels, c.gemm ? 1 : 0) << hlo::to_string(*fused);
 }
 
-// The kernel in the panels of a module of another type.
+// Filters in panels, for modules of other types.
 TEST(ConvolutionTypesTest, SmallFloatsAndDoubles) {
   for (const char* type : {"f16", "bf16", "f64"}) {
     std::string text = fmt::format(R"(HloModule m
@@ -237,8 +237,8 @@ ENTRY e {{
   }
 }
 
-// Pairs of bf16 with a filter that is computed: copied into words, once for several images where a
-// core has tasks enough; k in another order where a window stands innermost.
+// Pairs of bf16 with a computed filter: copied into words, once for several images if each core has
+// enough tasks; k in another order if the window is innermost.
 struct WordCase {
   const char *input, *filter, *output, *rest;
   int64_t word, shared;

@@ -1,4 +1,4 @@
-// Products whose K is cut: the sums of several panels wait in scratch from block to block.
+// Products whose K is split into blocks: sums of several panels stay in scratch between blocks.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -24,7 +24,7 @@ std::string rising(int64_t count, double by) {
   return values;
 }
 
-// The kernel by the record that is kept for the shape, with a bias and a maximum behind it.
+// The kernel under the case's record, with a bias and a maximum as epilogue.
 compiler::FusionCheck check(const Case& c) {
   target::Target target = *target::find_target(c.target);
   target.records = std::make_shared<std::map<std::string, std::string>>(
@@ -84,8 +84,8 @@ TEST(CutKTest, OnlyWherePanelsArePackedAndKIsLonger) {
   }
 }
 
-// Convolutions whose panel does not stay in the second cache: cut by the window's lines. A small
-// cache makes small ones so.
+// Convolutions whose panel does not fit the second-level cache: cut at the window's lines. A small
+// cache makes small ones do.
 TEST(CutKTest, WindowsAreCutByTheirLines) {
   struct Conv {
     const char *target, *input, *kernel, *output, *window;

@@ -7,8 +7,8 @@
 namespace heddle::compiler {
 namespace {
 
-// Of two results that may be written over an array it is the donated one's; the other gives way to
-// an array that is free.
+// If two results may overwrite the same array, the one that it is donated to does; the other takes
+// another free array, if any.
 TEST(Donated, OneResultIsWrittenOverAnInput) {
   auto module = hlo::parse_module(R"(
 HloModule m, input_output_alias={ {1}: (0, {}, may-alias) }

@@ -1,4 +1,4 @@
-// Rows that fill no whole number of vectors, several as one.
+// Rows that do not fill a whole number of vectors: several are handled as one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

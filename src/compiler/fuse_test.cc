@@ -1,5 +1,5 @@
-// The cover on random modules: the fused module computes the same, and every kernel it asks for is
-// clean in the kernel interpreter and right.
+// The cover on random modules: the fused module computes the same, and every kernel of it is
+// correct and without faults in the kernel interpreter.
 #include "fuse/fuse.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ void expect_close(const Literal& got, const Literal& want, const std::string& wh
   EXPECT_TRUE(comparison.equal) << comparison.describe() << "\n" << what;
 }
 
-// What a cover asks for: fusions, each part of a composite by itself.
+// The fusions of a cover; of a composite, its parts.
 std::vector<const hlo::Instr*> parts_of(const hlo::Computation& computation) {
   std::vector<const hlo::Instr*> found;
   for (const hlo::Instr* instr : computation.instrs()) {
@@ -128,9 +128,8 @@ void give_away_inputs(hlo::Module* module) {
   }
 }
 
-// The search, on graphs with reductions and index operators, some of which give their first input
-// away; XLA's rules on some of them. HEDDLE_RANDOM_GRAPHS: how many; HEDDLE_RANDOM_SEED: from
-// where on.
+// The search, on graphs with reductions and index operators, some with their first input donated;
+// XLA's rules on some of them. HEDDLE_RANDOM_GRAPHS: how many; HEDDLE_RANDOM_SEED: the first.
 TEST(FuseTest, SearchedCoversComputeTheSame) {
   const char* wanted = std::getenv("HEDDLE_RANDOM_GRAPHS");
   const uint64_t count = wanted ? std::strtoull(wanted, nullptr, 10) : 60;
@@ -152,7 +151,7 @@ TEST(FuseTest, SearchedCoversComputeTheSame) {
   EXPECT_GE(parts, static_cast<int>(count));
 }
 
-// A window reads and writes along its lanes: transposes around it are kernels of their own.
+// A window reads and writes along its lanes: transposes around it are separate kernels.
 TEST(FuseTest, TransposesStayOutsideOfWindows) {
   auto target = target::find_target("icelake");
   ASSERT_TRUE(target.has_value());
@@ -186,7 +185,7 @@ TEST(FuseTest, TransposesStayOutsideOfWindows) {
   }
 }
 
-// What would be written, or read, from lane to lane with strides is turned by a kernel of its own.
+// Values that would be stored, or loaded, with strided lanes are transposed by a separate kernel.
 TEST(FuseTest, NothingMovesAcrossTheLanes) {
   auto target = target::find_target("icelake");
   ASSERT_TRUE(target.has_value());
@@ -214,7 +213,7 @@ TEST(FuseTest, NothingMovesAcrossTheLanes) {
     EXPECT_TRUE(std::any_of(refusals.begin(), refusals.end(), [](const Refusal& refusal) {
       return refusal.code == "across-lanes";
     })) << hlo::to_string(**module);
-    // A transpose alone is a turned square: nothing else moves across the lanes.
+    // A single transpose works on squares: no access is strided.
     for (const hlo::Instr* instr : (*module)->entry()->instrs()) {
       if (!instr->is(hlo::Opcode::fusion)) continue;
       EXPECT_EQ(cost::strided_elems(schedule::place(*instr->called()[0], *target)), 0)
@@ -223,7 +222,7 @@ TEST(FuseTest, NothingMovesAcrossTheLanes) {
   }
 }
 
-// A power in front of a pool with overlapping windows is computed once.
+// A power that feeds a pool with overlapping windows is computed once.
 TEST(FuseTest, CostlyOperatorsStayOutsideOfWindows) {
   auto target = target::find_target("icelake");
   ASSERT_TRUE(target.has_value());

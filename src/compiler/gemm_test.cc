@@ -1,4 +1,4 @@
-// Products whose right side is no packed constant: in place, copied, turned in registers.
+// Products whose right side is not a packed constant: in place, copied, transposed in registers.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -52,7 +52,7 @@ TEST(GemmTest, RowsThatShareCacheSetsAreCopied) {
   EXPECT_FALSE(check_product(30, 1000, 70, false, "icelake").copy_b);
 }
 
-// The code of O0: steps are loops, also where four of them do not divide k.
+// The code of O0: steps are loops, even if four of them do not divide k.
 TEST(GemmTest, RolledProductsAreShort) {
   for (int64_t k : {64, 67}) {
     const auto module = hlo::parse_module(fmt::format(
@@ -78,7 +78,7 @@ TEST(GemmTest, RolledProductsAreShort) {
   }
 }
 
-// Every type of sums, operands of other types, columns in place, copied and turned.
+// Every type of sum, operands of other types, columns in place, copied and transposed.
 TEST(GemmTest, TypesOfSums) {
   struct {
     const char *a, *b, *c;
@@ -105,18 +105,15 @@ TEST(GemmTest, TypesOfSums) {
   }
 }
 
-// Products of words (kernel/mma.def), B in place, turned, and packed in words before: every number
-// of rows and columns, k of whole words.
+// Products of words (kernel/mma.def), B in place, transposed, and already packed in words: many
+// numbers of rows and columns, k of whole words.
 TEST(GemmTest, Words) {
   struct {
     const char *a, *b, *c, *target;
     int64_t word;
-  } const kKinds[] = {{"u8", "s8", "s32", "icelake", 4},
-                      {"u8", "s8", "s32", "avx2", 1},
-                      {"s16", "s16", "s32", "icelake", 2},
-                      {"bf16", "bf16", "f32", "zen5", 2},
-                      {"bf16", "bf16", "bf16", "zen5", 2},
-                      {"bf16", "bf16", "f32", "icelake", 1}};
+  } const kKinds[] = {{"u8", "s8", "s32", "icelake", 4},   {"u8", "s8", "s32", "avx2", 1},
+                      {"s16", "s16", "s32", "icelake", 2}, {"bf16", "bf16", "f32", "zen5", 2},
+                      {"bf16", "bf16", "bf16", "zen5", 2}, {"bf16", "bf16", "f32", "icelake", 1}};
   for (const auto& kind : kKinds) {
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{16, 16, 4},
                                   {17, 29, 36},
@@ -154,8 +151,8 @@ ENTRY e {{
   }
 }
 
-// What is packed in words is a buffer of words: what reads the same array has a kernel
-// of its own.
+// A buffer packed in words has words as elements, so another reader of the same array needs a
+// separate kernel.
 TEST(GemmTest, WordsAreReadByTheProductAlone) {
   auto module = hlo::parse_module(R"(HloModule m
 ENTRY e {
@@ -192,12 +189,11 @@ TEST(GemmTest, SmallFloatsAreWidenedWhereTheyAreUsedOften) {
   };
   EXPECT_TRUE(rewritten(40, 48, "f16"));
   EXPECT_TRUE(rewritten(40, 48, "bf16"));
-  EXPECT_FALSE(rewritten(4, 48, "f16"));  // columns are read, not computed with
+  EXPECT_FALSE(rewritten(4, 48, "f16"));  // too few rows: columns are only read
   EXPECT_FALSE(rewritten(40, 48, "f32"));
 }
 
-// Bias by column, a residual and a maximum in front of a result whose rows are neighbours; another
-// result whose columns are.
+// A bias per column, a residual and a maximum before a transposed result; another result is not.
 TEST(GemmTest, ResultsAlongRowsAreTurned) {
   for (const char* target_name : {"icelake", "avx2", "portable"}) {
     for (int64_t n : {16, 32, 37, 7, 3}) {
@@ -230,8 +226,8 @@ ENTRY e {{
   }
 }
 
-// What is added to the result comes from memory where it is large: its lines are fetched before the
-// sums. A row that all rows share is not.
+// A large array that is added to the result is read from memory: its lines are prefetched before
+// the sums. A row that all rows share is not.
 TEST(GemmTest, WhatIsAddedIsFetchedAhead) {
   auto fetches = [](int64_t rows) {
     auto module = hlo::parse_module(fmt::format(R"(HloModule m

@@ -1,4 +1,4 @@
-// Compositions on a GPU target: which space values travel through, proved by the kernel
+// Compositions on a GPU target: the space through which values pass, checked by the kernel
 // interpreter (bounds, unwritten reads, races between tasks and threads).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ ENTRY main {{
                      rows, columns);
 }
 
-// Takes the n-th barrier away; the number of those before it is taken from n.
+// Removes the n-th barrier, from 0; n is reduced by the number of barriers before it.
 bool remove_barrier(std::vector<kernel::Stmt>* body, int* n) {
   for (size_t i = 0; i < body->size(); ++i) {
     kernel::Stmt& stmt = (*body)[i];
@@ -55,7 +55,7 @@ bool remove_barrier(std::vector<kernel::Stmt>* body, int* n) {
   return false;
 }
 
-// How many barriers the kernel has, and without how many of them, one at a time, threads race.
+// The number of barriers, and of those without which threads race (one removed at a time).
 std::pair<int, int> needed_barriers(const kernel::Kernel& kernel) {
   std::vector<std::vector<char>> buffers;
   std::vector<void*> memory;
@@ -73,8 +73,8 @@ std::pair<int, int> needed_barriers(const kernel::Kernel& kernel) {
   }
 }
 
-// Warp composition (F5): shuffles, no barrier, the row in registers. Of rows that are enough for
-// all multiprocessors: few rows are a block's each (F12).
+// Warp composition (F5): shuffles, no barrier, the row in registers. With enough rows for all
+// multiprocessors: of few rows each has a block (F12).
 TEST(GpuRows, AShortRowIsASubgroups) {
   const FusionCheck made = check(softmax(512, 64), 64);
   EXPECT_EQ(made.report.barriers + made.report.subgroup_barriers, 0) << made.text;
@@ -94,7 +94,7 @@ TEST(GpuRows, AShortRowOfFewIsABlocks) {
   EXPECT_EQ(made.report.sector_excess(), 1);
 }
 
-// Block composition (F6): partial results meet in scratch behind a barrier.
+// Block composition (F6): partial results are combined through scratch, after a barrier.
 TEST(GpuRows, ALongRowIsABlocks) {
   const FusionCheck made = check(softmax(3, 4100), 4100);
   EXPECT_GT(made.report.barriers, 0);
@@ -118,7 +118,7 @@ ENTRY main {
   EXPECT_EQ(made.report.buffers[0].max_loads_per_elem, 1);
 }
 
-// Both sides are coalesced and no bank is met twice: a padded tile of scratch.
+// Both sides are coalesced and there are no bank conflicts: a padded tile in scratch.
 TEST(GpuRows, ATransposeGoesThroughScratch) {
   const FusionCheck made = check(R"(HloModule turn
 ENTRY main {
@@ -144,13 +144,13 @@ ENTRY main {
   ROOT s = f32[80] reduce(x, zero), dimensions={0}, to_apply=add
 })",
                                  300);
-  // Partial results are put together with the lanes along them; what is read in bulk is x.
+  // Partial results are combined with the lanes along them; most reads are of x.
   const kernel::BufferCounts& x = made.report.buffers[0];
   EXPECT_LT(static_cast<double>(x.sectors), 1.1 * static_cast<double>(x.least_sectors));
 }
 
-// Eight images of rows with a statistic a column, which is a sum: recomputing it for a strip of
-// rows is cheap, for every row it is not.
+// Eight images of rows, with a statistic per column that is a sum: recomputing it per strip of rows
+// is cheap, per row it is not.
 TEST(GpuRows, FewTasksAreCutWhereLittleIsComputedTwice) {
   const FusionCheck made = check(R"(HloModule scaled
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }

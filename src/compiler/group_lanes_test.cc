@@ -1,5 +1,5 @@
-// Convolutions in groups that share lanes, proved by the kernel interpreter against the reference:
-// widths of a group, windows, borders, tails, weights in place and in panels, epilogues.
+// Convolutions with groups that share lanes, checked by the kernel interpreter against the
+// reference: widths of a group, windows, borders, tails, weights in place and in panels, epilogues.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -49,7 +49,7 @@ std::string kernel_shape(const Case& c) {
                      c.groups * c.features);
 }
 
-// convolution(x, w) and what follows.
+// convolution(x, w) and its epilogue.
 std::string module_text(const Case& c, const std::string& kernel, const std::string& epilogue) {
   std::string spatial;
   for (size_t i = 0; i < c.dims.size(); ++i) spatial += std::to_string(i);
@@ -129,8 +129,8 @@ TEST(GroupLanes, Doubles) {
   }
 }
 
-// Widths of a group that share lanes, fill them, or fill several vectors, which the GEMM family
-// takes; and small floats, whose operands it widens once.
+// Group widths that share lanes, fill them, or fill several vectors (those are the GEMM family's);
+// and small floats, whose operands the family widens once.
 TEST(GroupLanes, WhichDo) {
   const std::vector<Dim> image{{9}, {9}};
   EXPECT_TRUE(shares_lanes(run_case({1, 8, 4, 4, image}, "icelake")));
@@ -143,8 +143,7 @@ TEST(GroupLanes, WhichDo) {
   EXPECT_FALSE(shares_lanes(run_case({1, 8, 4, 4, image, "f16"}, "icelake")));
 }
 
-// No guard is left, every product is a fused one of all lanes, and a block's inputs are read once
-// for all of its columns.
+// No guard is left, and every product is a fused multiply-add of all lanes.
 TEST(GroupLanes, EveryLaneWorks) {
   FusionCheck ran = run_case({1, 8, 4, 4, {{8}, {16}}}, "icelake");
   ASSERT_TRUE(shares_lanes(ran));
@@ -170,14 +169,14 @@ TEST(GroupLanes, WhatHangsOnIt) {
   EXPECT_EQ(ran.kernel.scratch_bytes, 0);
 }
 
-// A result with the features before the pixels: the groups keep vectors of their own.
+// A result with the features before the pixels: each group has separate vectors.
 TEST(GroupLanes, OthersStayWithTheFamily) {
   FusionCheck ran = run_case({1, 8, 4, 4, {{6}, {10}}}, "icelake",
                              "  ROOT t = f32[1,32,6,10] transpose(y), dimensions={0,3,1,2}\n");
   EXPECT_FALSE(shares_lanes(ran));
 }
 
-// The kernel depends on constants alone: it lies in panels of the lanes, and the schedule stays.
+// The kernel depends on constants only: it is packed in panels of lanes; the schedule stays.
 TEST(GroupLanes, InPanels) {
   for (const char* name : {"icelake", "avx2"}) {
     for (const Case& c : {Case{1, 8, 4, 4, {{5}, {7}}}, Case{1, 7, 4, 4, {{5}, {7}}},

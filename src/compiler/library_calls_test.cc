@@ -1,4 +1,4 @@
-// Which products become calls of a library, and that they stay what they were.
+// Which products become library calls, and that their values do not change.
 #include "compiler/library_calls.h"
 
 #include <gtest/gtest.h>
@@ -128,7 +128,7 @@ Status called(hlo::Module* module, const target::Target& target, const std::stri
   return changed ? Status() : Status(tl::unexpect, changed.error());
 }
 
-// The wrapped computations mean what was there before.
+// The wrapped computations compute the same as before.
 TEST(CallLibraries, KeepTheModulesMeaning) {
   // oneDNN is optional: without it there is nothing to call, and everything else is still tested.
   if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;

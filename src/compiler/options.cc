@@ -24,7 +24,7 @@ const lower::KernelPassTable& kernel_passes() {
   return kTable;
 }
 
-// What is left of a limit after `changes` changes. -1: no limit.
+// The rest of a limit after `changes` changes. -1: no limit.
 int64_t left_of(int64_t limit, size_t changes) {
   return limit < 0 ? limit : std::max<int64_t>(0, limit - static_cast<int64_t>(changes));
 }

@@ -9,7 +9,7 @@ namespace heddle::compiler {
 namespace {
 
 // `count` parameters of shape [rows, 1 + their number, inside], joined along dimension 1; every
-// third one stands twice, the second time through a reshape.
+// third one is used twice, the second time through a reshape.
 std::unique_ptr<hlo::Module> joined(int rows, int count, int inside, const std::string& type) {
   std::string lines, names;
   int width = 0;

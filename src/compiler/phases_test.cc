@@ -1,5 +1,5 @@
 // Kernels of several phases (stages.md §4.3, §4.4, §4.10): columns and rows in one sweep,
-// statistics and their use, few long sums; named examples and random ones, proved by the kernel
+// statistics and their use, few long sums; named examples and random ones, checked by the kernel
 // interpreter.
 #include <gtest/gtest.h>
 
@@ -88,7 +88,7 @@ TEST(PhasesTest, LayerNormBackwardIsOneSweep) {
   run(layer_norm_backward(512, 100), "avx2");
 }
 
-// Their numbers of rows have no divisor near: the last strip is shorter.
+// The numbers of rows have no suitable divisor: the last strip is shorter.
 TEST(PhasesTest, StripsNeedNotComeOutEven) {
   EXPECT_EQ(run(layer_norm_backward(1021, 37)).kernel.phases.size(), 2u);
   run(layer_norm_backward(2003, 20), "avx2");
@@ -159,13 +159,13 @@ TEST(PhasesTest, BatchStatisticsAreFoldedIntoTheNextPhase) {
   run(dice("f32", 1009, 43), "avx2");
 }
 
-// Wide: what has not the dimension would be too much for every task.
+// Wide: the values without the row dimension would be too much work for every task to repeat.
 TEST(PhasesTest, WideHeadsHaveAPhaseOfTheirOwn) {
   const FusionCheck ran = run(dice("f32", 24, 1500));
   EXPECT_GT(ran.kernel.phases.size(), 3u) << ran.text;
 }
 
-// One long vector by its own norm: lanes along what is cut.
+// One long vector divided by its norm: lanes along the dimension that is cut.
 TEST(PhasesTest, OneLongVector) {
   for (const int64_t elems : {100000, 100003}) {
     const FusionCheck ran = run(kHead + fmt::format(R"(ENTRY e {{
@@ -182,7 +182,7 @@ TEST(PhasesTest, OneLongVector) {
   }
 }
 
-// A mean over rows of what is reduced in each row.
+// A mean over rows of a reduction of each row.
 TEST(PhasesTest, SumOfWhatRowsGive) {
   for (const char* target : {"icelake", "avx2"}) {
     const FusionCheck ran = run(std::string(kHead) + R"(ENTRY e {
@@ -205,7 +205,7 @@ TEST(PhasesTest, SumOfWhatRowsGive) {
   }
 }
 
-// Integers wrap, and maxima start from the least.
+// Integers wrap, and maxima start from the least number.
 TEST(PhasesTest, IntegersAndOtherCombines) {
   for (const char* type : {"s32", "u32", "s64"}) {
     for (const char* combine : {"add", "maximum", "minimum", "and", "or", "multiply"}) {
@@ -225,7 +225,7 @@ ENTRY e {{
   }
 }
 
-// A start that is not neutral takes part once, and infinities and NaN go through.
+// An initial value that is not neutral is combined once, and infinities and NaN propagate.
 TEST(PhasesTest, StartsTakePartOnce) {
   run(std::string(kHead) + R"(ENTRY e {
   x = f32[640,40] parameter(0)
@@ -257,7 +257,7 @@ TEST(PhasesTest, SeveralDimensionsAreReduced) {
 }
 
 // NCHW to NHWC and a layer norm over the channels (stages.md §4.5): the sums run along the source's
-// lanes, the result is turned in registers.
+// lanes, the result is transposed in registers.
 TEST(PhasesTest, TransposeInsideOfALayerNorm) {
   const std::string text = std::string(kHead) + R"(ENTRY e {
   x = f32[4,40,20,36] parameter(0)
@@ -286,8 +286,8 @@ TEST(PhasesTest, TransposeInsideOfALayerNorm) {
   EXPECT_EQ(kernels_of(text), 1);
 }
 
-// Random graphs over one box: elementwise operators, sums of rows, of columns and of all, and
-// their broadcasts; some values leave.
+// Random graphs over one shape: elementwise operators, sums of rows, of columns and of all, and
+// their broadcasts; some values are outputs.
 std::string random_text(uint64_t seed) {
   std::mt19937_64 random(seed);
   auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };

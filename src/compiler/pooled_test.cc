@@ -1,4 +1,4 @@
-// Pools behind a convolution in its kernel (schedule/pooled.h): proved by the kernel interpreter
+// Pools after a convolution, in its kernel (schedule/pooled.h): checked by the kernel interpreter
 // against the reference.
 #include "schedule/pooled.h"
 
@@ -97,7 +97,7 @@ TEST(PooledTest, FirstLayers) {
           "avx2");
 }
 
-// Lines and columns that no window sees.
+// Lines and columns that no window reads.
 TEST(PooledTest, WhatNobodySees) {
   checked({.lines = 13, .columns = 15, .pool = {2, 2, 0}});
   checked({.lines = 14, .columns = 17, .pool = {2, 3, 0}});
@@ -108,7 +108,7 @@ TEST(PooledTest, AveragesAndWhatHangsOnThem) {
   checked({.pool = {2, 2, 0}, .behind = true});
 }
 
-// Strips with a halo: counted, and no line outside of the image is computed.
+// Strips with a halo: the recomputation is counted, and no line outside the image is computed.
 TEST(PooledTest, TheHaloIsCounted) {
   FusionCheck check = checked({.lines = 24, .columns = 200, .features = 96, .pool = {3, 2, 1}});
   const stage::Loop* strips = nullptr;
@@ -120,7 +120,7 @@ TEST(PooledTest, TheHaloIsCounted) {
   EXPECT_GT(check.placed.placement.stages[0].recompute, 1);
 }
 
-// The convolution's result leaves too: it is read where it was stored.
+// The convolution's result is an output too: the pool reads it from there.
 TEST(PooledTest, TheConvolutionIsKept) {
   const char* both = "  ROOT t = (f32[2,6,5,48], f32[2,12,10,48]) tuple(p, r)\n";
   for (const char* target : {"icelake", "avx2"})
@@ -157,7 +157,7 @@ bool refused(const Cover& cover, const std::string& code) {
 
 TEST(PooledTest, JoinedWhereItPays) {
   const auto target = target::find_target("icelake");
-  // Much is written and little computed; then a halo larger than what it is for.
+  // Many stores and little arithmetic; then a halo larger than its block.
   const Case large{.lines = 112, .columns = 112, .channels = 3, .features = 64};
   EXPECT_EQ(cover(network(large), *target).kernels, 1);
   const Case deep{.lines = 12, .columns = 6, .channels = 512, .features = 512, .pool = {5, 1, 2}};
@@ -168,7 +168,7 @@ TEST(PooledTest, JoinedWhereItPays) {
   EXPECT_TRUE(refused(apart, "pool-recompute"));
 }
 
-// What was measured goes before what is predicted.
+// Measurements take precedence over predictions.
 TEST(PooledTest, RecordsDecide) {
   auto target = target::find_target("icelake");
   const Case large{.lines = 112, .columns = 112, .channels = 3, .features = 64};

@@ -1,5 +1,5 @@
-// Running sums of rows, and other cumulative combines, with what makes and what reads them
-// (stitch/scan.cc), by the kernels that come out.
+// Running sums of rows, and other cumulative combines, with their producers and consumers
+// (stitch/scan.cc): tests of the generated kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ compiler::FusionCheck run(const std::string& text, const char* target = "icelake
   return checked;
 }
 
-// `op` over dimension `along` of x, from both ends; `rest`: what reads `s`, with the root.
+// `op` over dimension `along` of x, from both ends; `rest`: the readers of `s`, with the root.
 std::string cumulative(const std::string& type, std::vector<int64_t> extents, size_t along,
                        bool down, const std::string& rest, const std::string& op = "add",
                        const std::string& init = "0") {
@@ -79,7 +79,7 @@ TEST(ScanTest, TypesAndOperators) {
 }
 
 TEST(ScanTest, Readers) {
-  // At the point; elsewhere in the row; a sum of it; the element itself, too; both are results.
+  // Readers at the same element (the values are results too); reversed; by a sum; at two offsets.
   run(cumulative("f32", {4, 33}, 1, false,
                  "e = BOX exponential(s) ROOT r = (BOX, BOX, BOX) tuple(e, s, y)"));
   run(cumulative("f32", {4, 33}, 1, false,
@@ -112,14 +112,14 @@ ENTRY e {
 })");
 }
 
-// One loop: the row is read once, and what follows is computed as the sums are.
+// One loop: the row is read once, and consumers are computed along with the sums.
 TEST(ScanTest, IsFusedWithItsRow) {
   const auto checked = run(cumulative("f32", {64, 512}, 1, false, "ROOT r = BOX exponential(s)"));
   EXPECT_EQ(checked.kernel.scratch_bytes, 0);
   EXPECT_THAT(checked.text, HasSubstr("s & r : vector"));
 }
 
-// In the order of the elements where that is asked for: the same bits as the reference.
+// Without fast forms in the order of the elements: the same bits as the reference.
 TEST(ScanTest, ExactWithoutFastForms) {
   auto module = hlo::parse_module(cumulative("f32", {4, 200}, 1, false, "ROOT r = BOX abs(s)"));
   ASSERT_TRUE(module.has_value());

@@ -1,5 +1,5 @@
-// Rows scattered into a table: every row is one task's, in the order of the updates; proved by the
-// kernel interpreter.
+// Rows scattered into a table: each row belongs to one task, in the order of the updates; checked
+// by the kernel interpreter.
 #include <gtest/gtest.h>
 
 #include "compiler/make_kernel.h"
@@ -15,7 +15,7 @@ using tensor::Literal;
 
 constexpr int kWidth = 5;
 
-// Every row, so that those at both sides of a border are there; some twice; and two outside.
+// Every row, so both sides of each border between tasks; some twice; and two out of range.
 std::vector<int64_t> all_and_outside(int64_t rows) {
   std::vector<int64_t> at{-1, rows};
   for (int64_t row = 0; row < rows; ++row) at.push_back(row);
@@ -23,7 +23,7 @@ std::vector<int64_t> all_and_outside(int64_t rows) {
   return at;
 }
 
-// `start`: what the table is before, a line that defines `t`.
+// `start`: the initial table, a line that defines `t`.
 std::unique_ptr<hlo::Module> scattered(int64_t rows, size_t updates, const std::string& start,
                                        const std::string& combiner) {
   const std::string text = fmt::format(

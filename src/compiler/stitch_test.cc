@@ -1,5 +1,5 @@
-// The worked examples of stages.md that are built, and every kind of access, as kernels that the
-// kernel interpreter proves.
+// The implemented examples of stages.md, and every kind of access, as kernels that the kernel
+// interpreter checks.
 
 #include <gtest/gtest.h>
 
@@ -42,8 +42,8 @@ ENTRY e {
   EXPECT_EQ(flat.placed.graph.stages[0].out.size(), 1u);
 }
 
-// A value that is read one row further on: in front of its first row nothing is read, and where it
-// is stored itself its loops are its own.
+// A value that is read one row later: before its first row nothing is read, and if it is stored
+// itself, it has separate loops.
 TEST(StitchTest, ReadOneRowFurtherOn) {
   run_fusion(R"(HloModule m
 ENTRY e {
@@ -114,7 +114,7 @@ TEST(StitchTest, ResidualLayerNormIsOneKernelAndComputesNothingTwice) {
   EXPECT_EQ(ran.report.buffers[1].max_loads_per_elem, 1);
 }
 
-// What the row before was is not what this row is: such a reader has loops of its own.
+// A reader of the previous row needs separate loops: the current row's value is not that row's.
 TEST(StitchTest, TheRowBeforeIsNotTheCurrentOne) {
   run_fusion(R"(HloModule m
 add { x = f32[] parameter(0)
@@ -241,7 +241,8 @@ ENTRY e {
 })");
 }
 
-// A nearest resize: neighbours in the result are one element of the input, and stored together.
+// A nearest resize: adjacent elements of the result come from one element of the input, and are
+// stored together.
 TEST(StitchTest, RepeatsSideBySideShareLanes) {
   for (const char* target : {"icelake", "avx2", "portable"})
     for (const int times : {2, 4, 8, 3}) {
@@ -261,7 +262,7 @@ ENTRY e {{
     }
 }
 
-// Lanes over a concatenation: a loop a part, nothing is masked but ends of vectors.
+// Lanes over a concatenation: a loop per part, nothing is masked except ends of vectors.
 TEST(StitchTest, PartsOfAConcatenationAreLoops) {
   FusionCheck ran = run_fusion(R"(HloModule m
 ENTRY e {
@@ -421,7 +422,8 @@ ENTRY e {
 })");
 }
 
-// Two results of one element: the first is stored before the second reads, so neither lies there.
+// Two results of one element: the first is stored before the second reads the input, so neither may
+// overwrite it.
 TEST(StitchTest, ResultsOfOneReductionDoNotOverwriteWhatItReads) {
   const FusionCheck ran = run_fusion(R"(HloModule m
 both {

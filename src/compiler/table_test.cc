@@ -1,4 +1,4 @@
-// Many arrays, one kernel: what becomes a table, its phases, and its results.
+// Many arrays, one kernel: which modules become a table, its phases, and its results.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::string joined(const std::vector<std::string>& shapes, const std::string& pi
   return text;
 }
 
-// More than a composite holds, no two alike: those would be packed.
+// More shapes than a composite holds, no two equal: equal ones would be packed.
 std::vector<std::string> many_shapes() {
   std::vector<std::string> shapes;
   for (int i = 0; i < 5; ++i)
@@ -111,7 +111,7 @@ TEST(Table, IsRightInTheInterpreter) {
   EXPECT_EQ(tables, 1);
 }
 
-// An array that dies before must not be kept for the table.
+// An array that dies earlier must not be kept alive for the table.
 TEST(Table, LargeValuesAreNotKeptForIt) {
   std::string text = descent(kShapes);
   const std::string from = "  g3 = f32[21001] parameter(23)\n";
@@ -136,13 +136,13 @@ TEST(Table, DonatedArraysAreOverwritten) {
     alias += fmt::format("{}{{{}}}: ({}, {{}})", i > 0 ? ", " : "", i, i);
   const program::Program program =
       compiled(descent(kShapes, ", input_output_alias={ " + alias + " }"));
-  ASSERT_EQ(program.commands.size(), 1u);  // no copy beside it
+  ASSERT_EQ(program.commands.size(), 1u);  // no copy
   const auto& launch = std::get<program::Launch>(program.commands[0]);
   ASSERT_EQ(launch.in_place.size(), kShapes.size());
   for (const int64_t from : launch.in_place) EXPECT_GE(from, 0);
 }
 
-// The norm of all, then all by it: sums, what is made of them, products.
+// All arrays divided by their global norm: sums, the norm, products.
 TEST(Table, AGlobalNormIsThreePhases) {
   std::vector<std::string> shapes;
   for (int i = 0; i < 20; ++i)

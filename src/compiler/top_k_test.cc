@@ -1,4 +1,4 @@
-// Top-k as a stage: lists in lanes and lists of single rows, beside what reads them.
+// Top-k as a stage: lists in lanes and lists of single rows, fused with their readers.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,7 +9,8 @@
 namespace heddle::compiler {
 namespace {
 
-// `x` is made of parameter p by `made`; its k first in both parts, or what `body` makes of them.
+// `made` computes `x` from parameter p (empty: negated); the results are its first k, as values and
+// as places.
 std::string module_text(const std::string& type, const std::string& dims, int64_t n, int64_t k,
                         const std::string& end, const std::string& made) {
   const std::string from = fmt::format("{}[{}{}]", type, dims, n);
@@ -50,8 +51,8 @@ TEST(top_k, EqualsTheInterpreter) {
   }
 }
 
-// A GPU's tasks, which are cut where there are few, never divide a list: few rows, rows whose
-// number has no divisor, rows of several dimensions. Lists that are no thread's own are refused.
+// A GPU's tasks, which are split if there are few, never divide a list: few rows, rows whose number
+// has no divisor, rows of several dimensions. Lists that threads would share are refused.
 TEST(top_k, TasksOfAGpuHaveWholeLists) {
   int proved = 0;
   for (const char* target : {"sm_90", "sm_80"}) {
@@ -69,7 +70,7 @@ TEST(top_k, TasksOfAGpuHaveWholeLists) {
   EXPECT_GE(proved, 24);
 }
 
-// A reshape in front of it splits the row into digits.
+// A reshape before it splits the row into digits.
 TEST(top_k, TakesRowsThatAReshapeMade) {
   for (const char* target : {"avx2", "icelake"}) {
     for (const auto& [rows, outer, inner, k] : std::vector<std::array<int64_t, 4>>{{1, 3, 16, 3},
@@ -90,7 +91,7 @@ TEST(top_k, TakesRowsThatAReshapeMade) {
   }
 }
 
-// Fewer than k elements differ from the least value there is: of equals the first come first.
+// Fewer than k elements exceed the least value of the type: of equal ones the first come first.
 TEST(top_k, TakesTheFirstOfEquals) {
   const std::string made =
       "  z = f32[] constant(0)\n  zs = f32[20,40] broadcast(z), dimensions={}\n"
@@ -105,7 +106,7 @@ TEST(top_k, TakesTheFirstOfEquals) {
   EXPECT_EQ(check(module_text("s32", "3,", 40, 20, "largest", least), "icelake").failure, "");
 }
 
-// Lists of one element behind a transpose: the rows lie side by side.
+// Lists of one element after a transpose: the elements of a row are strided.
 TEST(top_k, TakesStridedRows) {
   for (const char* target : {"avx2", "icelake"}) {
     for (const char* rows : {"100", "4100"}) {
@@ -122,7 +123,7 @@ TEST(top_k, TakesStridedRows) {
   }
 }
 
-// One element of the list, of rows that no task can have several of.
+// One element of the list; the number of rows has no divisor to give a task several.
 TEST(top_k, GivesOnePlaceOfTheList) {
   const FusionCheck got = check(
       "HloModule m\nENTRY main {\n  x = f32[19,43] parameter(0)\n"

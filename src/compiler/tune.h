@@ -1,4 +1,4 @@
-// What tuning measures: the products and convolutions of a module as samples, chains of them that
+// The tasks of tuning: the products and convolutions of a module as samples, chains of them that
 // may be one kernel, and, under relaxed numerics, convolutions against Winograd's algorithm; and
 // the records to try for each (docs/gemm.md). The caller measures: this folder runs nothing.
 #pragma once

@@ -1,4 +1,4 @@
-// Samples of products are told their rows: other rows, the same code.
+// Samples of products: with other numbers of rows, the code is the same.
 #include "compiler/tune_sample.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@
 namespace heddle::compiler {
 namespace {
 
-// A batch of sentences whose words are the rows of a packed product, with a bias and what a later
-// layer wants of it.
+// A batch of sentences whose words are the rows of a packed product, with a bias and the shape that
+// a later layer reads.
 constexpr const char* kSentences = R"(HloModule m
 ENTRY e {
   x = f32[4,50,24] parameter(0)
@@ -54,7 +54,7 @@ TEST(WithRows, RefusesWhatElseCountsThem) {
        {"t = f32[40,40] transpose(d), dimensions={1,0} ROOT a = f32[40,40] add(d, t)",  // a square
         "z = f32[] constant(0) ROOT r = f32[40] reduce(d, z), dimensions={0}, to_apply=add",
         "i = f32[40,40] iota(), iota_dimension=0 ROOT a = f32[40,40] add(d, i)",
-        "ROOT t = f32[40,40] transpose(d), dimensions={1,0}",  // rows are not in front
+        "ROOT t = f32[40,40] transpose(d), dimensions={1,0}",  // rows are not the outer dimension
         "r = f32[8,200] reshape(d) ROOT n = f32[8,200] negate(r)"})
     EXPECT_FALSE(with_rows(*parsed(head + tail + "\n}"), 16)) << tail;
 }
@@ -155,7 +155,7 @@ ENTRY e {
   const SampleProgram blocks =
       sample_program(task, "gemm 8x3 lanes 16 kc 96 ku 4 prefetch 0 rows 34", target);
   EXPECT_EQ(blocks.module->entry()->root()->shape().dim(0), 3 * 40);
-  // Few tiles: as it is.
+  // Few tiles: unchanged.
   const SampleProgram few =
       sample_program(task, "gemm 28x1 lanes 16 kc 96 ku 4 prefetch 0 rows 50", target);
   EXPECT_EQ(few.module->entry()->root()->shape().dim(0), 100);

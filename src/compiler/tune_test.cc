@@ -118,7 +118,7 @@ ENTRY e {
   }
 }
 
-// So are a convolution and the pool behind it.
+// So are a convolution and the pool after it.
 TEST(Tune, PoolsAreMeasuredBehindTheirConvolution) {
   const std::string text = R"(HloModule net
 most { a = f32[] parameter(0)
@@ -213,7 +213,7 @@ TEST(Tune, WinogradIsATaskUnderRelaxedNumericsOnly) {
   EXPECT_EQ(std::count(tasks[1].records.begin(), tasks[1].records.end(), "direct"), 1);
 }
 
-// What is compiled under a record of the algorithm is what the record says.
+// The record of the algorithm decides which algorithm is compiled.
 TEST(Tune, RecordsOfWinogradDecide) {
   const std::vector<TuneTask> tasks = image_tasks(Numerics::relaxed);
   ASSERT_EQ(tasks.size(), 2u);

@@ -1,4 +1,4 @@
-// Left sides whose rows are summed up are transposed where that pays.
+// Left sides that are contracted along their rows are transposed where that pays.
 #include <gtest/gtest.h>
 
 #include "fuse/groups.h"

@@ -1,4 +1,4 @@
-// Transposes, and maps with one among their loads: squares turned in registers, proved by the
+// Transposes, and maps with a transposed load: squares transposed in registers, checked by the
 // kernel interpreter, edges included.
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ TEST(Turn, OthersAreRows) {
       "icelake")));
 }
 
-// Every element twice: the lanes run over the elements, not over the two.
+// Every element twice: the lanes run over the elements, not over the two copies.
 TEST(Turn, NarrowDigitsAreNoLanes) {
   const compiler::FusionCheck ran = run_fusion(R"(
   a = f32[40,28] parameter(0)

@@ -1,5 +1,5 @@
-// Transposes behind a product in its kernel (fuse/merge_turns.cc, stitch/gemm_turned.cc): proved by
-// the kernel interpreter against the reference.
+// Transposes after a product, in its kernel (fuse/merge_turns.cc, stitch/gemm_turned.cc): checked
+// by the kernel interpreter against the reference.
 #include <algorithm>
 
 #include "compiler/fusion_test_util.h"
@@ -15,7 +15,7 @@ namespace {
 
 using compiler::parsed;
 
-// tanh(A·B + b), its columns before its rows.
+// tanh(A·B + b), transposed.
 std::string product(int64_t m, int64_t n, int64_t k) {
   return fmt::format(R"(HloModule m
 ENTRY e {{
@@ -31,7 +31,7 @@ ENTRY e {{
                      m, n, k);
 }
 
-// relu(conv + b), the features before the pixels; `leaves`: the pixels before the features too.
+// relu(conv + b), the features before the pixels; `leaves`: the plain result is an output too.
 std::string picture(int64_t batch, int64_t lines, int64_t columns, int64_t features, bool leaves) {
   const std::string pixels = fmt::format("f32[{},{},{},{}]", batch, lines, columns, features);
   const std::string planes = fmt::format("f32[{},{},{},{}]", batch, features, lines, columns);
@@ -59,7 +59,7 @@ compiler::FusionCheck checked(const std::string& text, const char* target_name) 
   return check;
 }
 
-// Whole vectors of columns, and a last one that is not full: turned from four elements on.
+// Whole vectors of columns, and a last one that is not full: transposed from four elements on.
 TEST(TurnedTest, ColumnsBeforeRows) {
   for (const char* target : {"icelake", "avx2", "portable"})
     for (int64_t n : {16, 5, 21, 37, 34})
@@ -107,7 +107,7 @@ TEST(TurnedTest, OneKernel) {
   EXPECT_EQ(kernels(product(96, 40, 9), &refusals), 1);
 }
 
-// Where single elements would have to be stored, and many of them, a kernel turns them.
+// If many elements would have to be stored singly, a separate kernel transposes.
 TEST(TurnedTest, ApartWhereItIsCheaper) {
   std::string text = product(4096, 66, 4);
   text.replace(text.find("ROOT r = f32[66,4096] transpose(t), dimensions={1,0}"), 53,

@@ -40,7 +40,7 @@ class WeightHashes : public testing::Test {
     return {static_cast<const char*>(data),
             [](const char* at) { munmap(const_cast<char*>(at), kBytes + 1); }};
   }
-  // Two arrays of the file, the second at an odd place, and one of our own.
+  // Two arrays of the file, the second at an odd address, and one that is not in it.
   std::vector<Literal> weights(const File& file) const {
     const char* data = file.get();
     const tensor::Shape half = tensor::Shape::array(tensor::Type::u8, {kBytes / 2});
@@ -52,7 +52,7 @@ class WeightHashes : public testing::Test {
     return hash_of_weights(weights(file), threads, *cache_, settled_seconds);
   }
   void change_one_byte() const {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // times of files are no finer
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // file times are no finer
     std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(kBytes / 3);
     file.put('!');
@@ -88,7 +88,7 @@ TEST_F(WeightHashes, AWeightChangedInPlaceIsNoticed) {
   const Hash128 second = hash(open());
   EXPECT_NE(second, first);
   EXPECT_EQ(cache_->stats().hits, 0);
-  // The time of the last write put back: the time of the last change still tells.
+  // The modification time is restored: the change time still differs.
   struct stat before{};
   ASSERT_EQ(stat(path_.c_str(), &before), 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -22,7 +22,7 @@ FusionCheck run_fusion(const std::string& text, const char* target_name) {
   return checked;
 }
 
-// The row of the window: its first stage is written out over columns.
+// The schedule row of the window: its first stage is unrolled over columns.
 const stage::Row* window_row(const FusionCheck& ran) {
   for (const stage::ScheduleNode& node : ran.placed.schedule.nodes) {
     const auto* row = std::get_if<stage::Row>(&node);
@@ -149,8 +149,8 @@ TEST(Window, OtherTypes) {
 
 const Case kImage{1, 32, {{12, 3, 1, 1, 1, 1}, {20, 3, 1, 1, 1, 1}}, "f32"};
 
-// Columns are written out, rows are tasks; no guard is left anywhere, and nothing is computed for
-// what lies outside.
+// Columns are unrolled, rows are tasks; no guard is left anywhere, and nothing is computed outside
+// the image.
 TEST(Window, BordersAreSplitOff) {
   FusionCheck ran = run_fusion(depthwise(kImage), "icelake");
   const stage::Row* row = window_row(ran);
@@ -162,11 +162,11 @@ TEST(Window, BordersAreSplitOff) {
   EXPECT_EQ(guarded, 0);
   // 3 taps, but 2 at each border, in both directions, for 32 channels.
   EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::fma)], 34 * 58 * 32);
-  // A row of the image is read by the tasks of three output rows, once each but where blocks meet.
+  // Tasks of three output rows read a row of the image, once each except where blocks meet.
   EXPECT_LE(ran.report.buffers[0].max_loads_per_elem, 6);
 }
 
-// Of a long window few inputs are held at once: those that the columns of a block share.
+// A long window holds few inputs at once: those that the columns of a block share.
 TEST(Window, LongOnes) {
   for (const char* target : {"icelake", "avx2"}) {
     const Case wide{1, 32, {{48, 31, 1, 15, 15, 1}}, "f32"};
@@ -194,7 +194,7 @@ TEST(Window, WhatHangsOnIt) {
   EXPECT_EQ(ran.kernel.scratch_bytes, 0);
 }
 
-// A pad of zeros in front is a border like the convolution's own.
+// A pad of zeros before the convolution is a border like its padding.
 TEST(Window, PadsInFront) {
   FusionCheck ran = run_fusion(R"(HloModule m
 ENTRY e {
@@ -209,7 +209,7 @@ ENTRY e {
   EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::select)], 0);
 }
 
-// A pad of something else takes part in the window: masks at the border, none inside.
+// A pad with another value takes part in the window: masks at the border, none inside.
 TEST(Window, PadsThatTakePart) {
   FusionCheck ran = run_fusion(R"(HloModule m
 f { a = f32[] parameter(0)
@@ -226,13 +226,13 @@ ENTRY e {
   EXPECT_TRUE(window_row(ran));
 }
 
-// Dilated so far that hardly a column lies inside: not written out block by block.
+// Dilated so far that hardly a column is inside: not unrolled block by block.
 TEST(Window, BordersWithoutEnd) {
   const Case c{1, 16, {{400, 3, 1, 300, 300, 300}}, "f32"};
   EXPECT_FALSE(window_row(run_fusion(depthwise(c), "icelake")));
 }
 
-// What does not fit stays with the general rows: borders along the lanes, dilated inputs.
+// Unsupported cases stay with the general rows: borders along the lanes, dilated inputs.
 TEST(Window, OthersAreNoWindows) {
   for (const char* text : {
            R"(HloModule m

@@ -1,4 +1,4 @@
-// Convolutions by Winograd's algorithm: kernels proved by the kernel interpreter, and when the
+// Convolutions by Winograd's algorithm: kernels checked by the kernel interpreter, and when the
 // compiler uses them.
 #include "schedule/winograd.h"
 
@@ -130,8 +130,8 @@ TEST_P(WinogradKernelTest, EqualsTheConvolution) {
   const kernel::InterpReport report = kernel::interpret(stitched.kernel, memory, {}, 3);
   EXPECT_TRUE(report.faults.empty()) << report.faults[0];
 
-  // What independent roundings of such sums come to, times how much more the algorithm makes of
-  // them; hardly ever is one six times as large.
+  // The expected error of independent roundings, times the algorithm's amplification; an error six
+  // times as large is very rare.
   const double error = schedule::winograd_error(c.m, c.channels);
   tensor::Tolerance tolerance;
   tolerance.relative_to_max = tolerance.relative = 6 * error;
@@ -149,7 +149,7 @@ TEST_P(WinogradKernelTest, EqualsTheConvolution) {
 INSTANTIATE_TEST_SUITE_P(Cases, WinogradKernelTest, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// A network of two convolutions with constant filters, and what reads the second.
+// A network of two convolutions with constant filters, and a reader of the second.
 std::unique_ptr<hlo::Module> network(int64_t channels) {
   auto module = std::make_unique<hlo::Module>("network");
   hlo::Computation* entry = module->add_computation("main");
@@ -182,7 +182,7 @@ int transformed(const hlo::Module& module) {
   return count;
 }
 
-// The fused module still says what is computed, and each filter lies in the kernel that uses it.
+// The fused module computes the same, and each filter transform is in the kernel that uses it.
 TEST(WinogradTest, FusedModuleIsTheSame) {
   Options options;
   options.numerics = Numerics::relaxed;
@@ -201,7 +201,7 @@ TEST(WinogradTest, FusedModuleIsTheSame) {
   EXPECT_TRUE(comparison.equal) << comparison.describe();
 }
 
-// Made by hand where no convolution is of the family, the call is computed like any other.
+// Written by hand, without a convolution of the family, the call is computed like any operator.
 TEST(WinogradTest, TheCallStandsAlone) {
   auto module = hlo::parse_module(R"(HloModule m
 ENTRY e {

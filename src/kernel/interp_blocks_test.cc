@@ -1,5 +1,5 @@
-// Groups with threads: kernels of testdata/ run clean, and what is broken about them by hand is
-// found.
+// Groups with threads: kernels of testdata/ run without faults, and errors that are put into them
+// by hand are found.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,9 +24,9 @@ std::string read_kernel(const std::string& name) {
   return text.str();
 }
 
-// The text with the n-th `from` (from 0) made `to`.
+// The text with the n-th `from` (from 0) replaced by `to`.
 std::string broken(std::string text, const std::string& from, const std::string& to, int n = 0) {
-  size_t at = text.find("kernel ", text.find("\nkernel "));  // behind the comment
+  size_t at = text.find("kernel ", text.find("\nkernel "));  // after the comment
   for (at = text.find(from, at); n > 0; --n) at = text.find(from, at + from.size());
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
@@ -92,7 +92,7 @@ TEST(InterpBlocks, AMissingBarrierIsARace) {
 TEST(InterpBlocks, ADivergentBarrierIsAFault) {
   const std::string text = broken(read_kernel("row_sum_block"), "subgroup first 1 {",
                                   "if part[0] > 0:f32 { barrier } subgroup first 1 {");
-  EXPECT_EQ(run(text, 6 * 256, 6).faults, "");  // all go the same way
+  EXPECT_EQ(run(text, 6 * 256, 6).faults, "");  // all take the same branch
   const std::string apart = R"(heddle.kernel 1
 kernel k {
   scratch 16
@@ -137,7 +137,8 @@ kernel k {
   EXPECT_EQ(ran.report.buffers[1].sectors, 6144 / 8);
 }
 
-// Four neighbours of a lane in one body are one access of it; in a loop's iterations they are not.
+// Four adjacent elements that a lane accesses in one body count as one access; in a loop's
+// iterations they do not.
 TEST(InterpBlocks, NeighboursOfALaneAreOneAccess) {
   const std::string text = R"(heddle.kernel 1
 kernel k {

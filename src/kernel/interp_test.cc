@@ -35,7 +35,7 @@ struct Ran {
   std::string faults;  // a line each
 };
 
-// `phases`: the text between the buffers and the kernel's end. What y lacks is not looked at.
+// `phases`: the text between the buffers and the kernel's end. Faults of output y are ignored.
 // `sampled`: tasks of the last phase; 0: all.
 Ran run(const std::string& phases, uint64_t seed = 0, int64_t sampled = 0) {
   Ran run{std::vector<float>(160), std::vector<float>(160), std::vector<int32_t>(24), {}, {}};
@@ -90,7 +90,7 @@ TEST(Interp, SeedsOrderTheTasks) {
 }
 
 TEST(Interp, ASampleStoresItsPart) {
-  // The first phase runs whole: the second one's tasks read what other tasks of it stored.
+  // The first phase runs whole: a task of the second reads what any task of the first stored.
   const std::string phases =
       "phase { group grid (q 8) { z[q] = convert(q, s32) } }"
       "phase { group grid (p 8) { serial c 20 { y[p, c] = x[p, c] + convert(z[7 - p], f32) } } }";
@@ -229,12 +229,12 @@ TEST(Interp, TasksAreSeparate) {
   EXPECT_EQ(run_tasks("z[p] = z[p] + z[p + 10]").faults, "");
   EXPECT_EQ(run_tasks("y[p, 0] = x[0, 0]").faults, "");
   EXPECT_EQ(run_tasks("t[0] = x[p, 0] y[p, 0] = t[0]").faults, "");
-  // The next phase may do what the phase may not.
+  // Tasks of a later phase may read what others stored.
   EXPECT_EQ(run("phase { group grid (p 4) { z[p] = 1:s32 } } phase { group grid (q 3) { z[q + 4] = "
                 "z[q + 1] } }")
                 .faults,
             "");
-  // Two groups of one phase are tasks of it.
+  // Groups of one phase are independent tasks, too.
   EXPECT_THAT(run("phase { group { z[0] = 1:s32 } group { z[1] = z[0] } }").faults,
               HasSubstr("phase 0 group 1: z[1] = z[0]: read of z[0]"));
 }

@@ -17,7 +17,7 @@ int64_t sum(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-// The expression behind its names.
+// The expression that a variable is bound to, through all its lets.
 const Expr& named(const Kernel& kernel, ExprId id, const Lets& lets) {
   const Expr* expr = &kernel.expr(id);
   for (int i = 0; lets && expr->op == Op::var && i < kMostNodes; ++i) {

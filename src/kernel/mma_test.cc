@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// All numbers of a few bits, some of the others.
+// All numbers of types of few bits, some numbers of the others.
 uint64_t small_number(Type type, uint32_t& seed) {
   seed = seed * 1664525 + 1013904223;
   const auto drawn = static_cast<int>(seed >> 24);
@@ -71,7 +71,7 @@ TEST(MmaExecution, IsTheNestOfEachRow) {
   }
 }
 
-// The element that PTX and the Intel manual name for some lane and register.
+// The elements that PTX and the Intel manual give for some lanes and registers.
 TEST(MmaExecution, KnownPlaces) {
   const MmaDescriptor& f16 = *find_mma("sm_80_m16n8k16_f16_f32");
   auto place = [](MmaPlace at) { return std::pair(at.row, at.column); };

@@ -51,7 +51,7 @@ TEST(RandomKernel, IsValidFaultlessAndPrintable) {
   }
 }
 
-// The statements and buffers that an emitter must know all occur.
+// All statements and buffers that an emitter must handle occur.
 TEST(RandomKernel, CoversTheLanguage) {
   std::string all;
   for (uint64_t seed = 0; seed < 60; ++seed) all += to_string(random_kernel(seed).kernel);

@@ -9,7 +9,7 @@
 namespace heddle::kernel {
 
 // A simpler node with the value of `expr`, if there is one. May reorder the operands of `expr`
-// (constants of commutative operations stand right).
+// (constants of commutative operations go to the right).
 std::optional<ExprId> simplify(Kernel& kernel, Expr& expr);
 
 }  // namespace heddle::kernel

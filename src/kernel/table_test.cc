@@ -1,4 +1,4 @@
-// Kernels with inner ones: text, rules, and what the interpreter makes of their tables.
+// Kernels with inner kernels: text, rules, and how the interpreter runs their tables.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

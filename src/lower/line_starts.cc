@@ -52,7 +52,7 @@ class LineStarts {
   }
 
  private:
-  // Scratch that a sweep has just written is still in the store buffer, behind the streamed lines:
+  // Scratch that a sweep has just written is still in the store buffer, after the streamed lines:
   // vectors that straddle two of its stores would have to wait for it.
   bool reads_scratch(const Stmt& loop) const {
     for (const Stmt& stmt : loop.body)

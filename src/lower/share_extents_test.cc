@@ -67,7 +67,7 @@ TEST(SharedExtents, AlikeKernelsBecomeOne) {
   }
   const auto shared = share_extents(open[0].kernel, values);
   ASSERT_TRUE(shared);
-  // The width, and the extent of the rows together; the number of rows is one for all.
+  // Dimensions: the width, and the extent of the rows together; the number of tasks is one for all.
   EXPECT_EQ(shared->dims, (std::vector<std::vector<int64_t>>{{16, 64}, {24, 96}, {13, 52}}));
   EXPECT_NE(kernel::to_string(shared->kernel).find("grid (t 4)"), std::string::npos)
       << kernel::to_string(shared->kernel);

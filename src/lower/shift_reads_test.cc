@@ -1,4 +1,4 @@
-// What is one kernel and what stays two.
+// Which kernels become one, and which stay two.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -12,7 +12,7 @@
 namespace heddle::lower {
 namespace {
 
-// Reads a from `first` and `first` + 2 on, b from its start and from 1 on, c at one place.
+// Reads a from elements `first` and `first` + 2, b from its start and element 1, c at `place`.
 std::string text(int first, int place) {
   std::string a = std::to_string(first), a2 = std::to_string(first + 2), c = std::to_string(place);
   return R"(heddle.kernel 1

@@ -24,7 +24,7 @@ class RowEmitter {
   // Emits the row at the given out digits (by stage, in scope) instead of those of the schedule's
   // loops.
   void emit_at(const std::vector<std::vector<Expr>>& digits, Block* block);
-  // The start of what is accumulated over the loop around the row.
+  // Initialises what is accumulated over the loop around the row.
   void emit_start(Block* block);
 
  private:

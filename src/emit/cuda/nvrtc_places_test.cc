@@ -1,4 +1,4 @@
-// Where NVRTC is looked for, over a tree of files made for it.
+// The search for NVRTC, in a tree of files made for it.
 #include "emit/cuda/nvrtc_places.h"
 
 #include <gmock/gmock.h>

@@ -8,7 +8,7 @@
 namespace heddle::emit::cuda {
 namespace {
 
-// Of the index that the only store of a kernel goes to: x is 0 to 9, y 0 to 3.
+// The range of the index of a kernel's only store: x is 0 to 9, y 0 to 3.
 std::string range_of(const std::string& index) {
   auto kernel = kernel::parse_kernel(
       "heddle.kernel 1\nkernel k {\n  target \"sm_90\"\n  buffer out0: f32[64] global out\n"
@@ -32,7 +32,7 @@ TEST(Ranges, OfArithmeticHaveTheEndsOfTheirOperands) {
   EXPECT_EQ(range_of("(x - 4)*y"), "-12..15");
 }
 
-// An index is computed in `int` where its range fits, and not by one more.
+// An index is computed in `int` if its range fits, but not if it is one too large.
 TEST(Ranges, ThatFitIntoAnInt) {
   EXPECT_TRUE((IntRange{INT32_MIN, INT32_MAX}).narrow());
   EXPECT_FALSE((IntRange{0, int64_t{INT32_MAX} + 1}).narrow());

@@ -20,7 +20,7 @@ std::string text_of(const std::string& kernel, bool apart) {
   return made ? made->kernel : "";
 }
 
-// One lane stores what the others read behind the barrier.
+// One lane stores, the others read it after the barrier.
 constexpr const char* kTold = R"(heddle.kernel 1
 kernel told {
   buffer in0: f32[64] global in aligned 64
@@ -40,7 +40,7 @@ kernel told {
 }
 )";
 
-// With __restrict__ the compiler would read it in front of the barrier (seen on an H100).
+// With __restrict__ the compiler would read it before the barrier (seen on an H100).
 TEST(Restrict, NotWhatALaunchStoresAndReads) {
   EXPECT_THAT(text_of(kTold, true),
               HasSubstr("const float* __restrict__ in0, float* __restrict__ out0, float* s)"));
@@ -77,7 +77,7 @@ TEST(WideAccesses, NotAtAnOddPlace) {
   EXPECT_THAT(text_of(map_of("l*3", "l*3 + 1"), false), Not(HasSubstr("Pack")));
 }
 
-// What the first statement stores the second one reads.
+// The second statement reads what the first one stores.
 TEST(WideAccesses, NotAcrossAStoreOfTheSame) {
   const std::string text = text_of(R"(heddle.kernel 1
 kernel moved {

@@ -124,7 +124,7 @@ struct OneOp {
 };
 
 // z_j[i] = op_j(a[i], b[i], c[i]), one vector loop for each operator, or a serial one; all operands
-// are of one type but select's condition.
+// are of one type except select's condition.
 Kernel make_kernel(const std::vector<OneOp>& ops, int64_t n, bool scalar) {
   Kernel k;
   k.name = "f";

@@ -1,5 +1,5 @@
-// Every instruction of one lane (kernel/mma.def), in every number of lanes: as the interpreter
-// computes it.
+// Every instruction of one lane (kernel/mma.def), in every number of lanes: the results are the
+// interpreter's.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -130,7 +130,7 @@ TEST(Emit, BadInputIsAnError) {
   EXPECT_THAT(emit({kScale}, target::to_string(odd)).error, HasSubstr("no-such-feature"));
 }
 
-// What the runtime's loader must know; README.md lists it.
+// The sections and relocations that the runtime's loader must handle; README.md lists them.
 TEST(Emit, ObjectsHaveFewKindsOfSectionsAndRelocations) {
   std::string body =
       "vector i 64 lanes 16 { y[i] = sin(x[i]) + exp(x[i]) % 3:f32 + cbrt(x[i]) }"

@@ -1,5 +1,5 @@
-// Instructions on tiles, each with loads, sums from memory or from zero, and stores: as the
-// interpreter computes them. On a processor without tiles a stand-in executes the code.
+// Matrix instructions on tiles, each with loads, sums from memory or from zero, and stores: the
+// results are the interpreter's. On a processor without tiles a stand-in executes the code.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -64,7 +64,7 @@ kernel k {{
 TEST(Fragments, EveryInstruction) {
   testing::stand_in_for_tiles();
   const target::Target target = *target::find_target("spr_amx");
-  // What stands around the tiles is compiled with it, and nothing stands in for that.
+  // The code around the tile instructions is compiled for AVX-512, which has no stand-in.
   if (!target::host_target().has("avx512f")) GTEST_SKIP() << "this processor has no AVX-512";
   for (const kernel::MmaDescriptor& mma : kernel::mma_table()) {
     if (!mma.is_tile()) continue;

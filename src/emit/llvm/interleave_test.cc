@@ -1,4 +1,4 @@
-// Vectors side by side: the same bits as one vector after the other.
+// Interleaved vectors: the same bits as one vector after the other.
 #include "emit/llvm/interleave.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ void expect_equal(const std::string& one, const std::string& other) {
   }
 }
 
-// Twelve loops of 60 functions: eight vectors side by side would be too much code, one is not.
+// Twelve loops of 60 functions: eight interleaved vectors would be too much code, one is not.
 TEST(Interleave, LongPhasesHaveFewerSideBySide) {
   const auto loop = [](int functions, int part) {
     std::string value = fmt::format("x[i{}]", part);

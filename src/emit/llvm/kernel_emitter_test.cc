@@ -167,7 +167,7 @@ TEST(Emitter, StridesGathersAndReversal) {
   run_body("vector i 45 lanes 16 { h[i*2] = h[89 - i] }");
 }
 
-// Lanes by quotients and remainders of their number: loads of what lies between, and shuffles.
+// Lanes indexed by quotients and remainders of their number: loads of the whole range, shuffled.
 TEST(Emitter, LanesByGroups) {
   // One element for each group of lanes, in every one of its places.
   for (int inner = 0; inner < 4; ++inner)
@@ -193,7 +193,7 @@ TEST(Emitter, LanesByGroups) {
   run_body("vector i 16 lanes 16 { y[0, i] = x[convert(w[i], s64), floor_div(i, 4)] }");
 }
 
-// A narrower access of one lane made LLVM select from masks of one bit, which it cannot.
+// A narrower access of one lane made LLVM select instructions for one-bit masks, which it cannot.
 TEST(Emitter, FewLanesOfARegisterCompareAndSelect) {
   for (int lanes : {17, 18, 20, 24, 29, 33}) {
     const std::string difference = "(x[g, i] - x[g, g])";
@@ -228,11 +228,11 @@ TEST(Emitter, RegistersAndLanes) {
       "vector q 16 lanes 16 { y[0, q] = acc[1] + shuffle_xor(acc[1], 5) p[q] = flags[0]"
       "  y[1, q] = select(flags[0], acc[0], lane(acc[1], 3)) }"
       "one[1] = lane(acc[1] + shuffle_xor(acc[1], 8)*2:f32, 6) y[2, 2] = one[1]");
-  // Registers keep what lanes that a part iteration leaves out had.
+  // Register buffers keep the values of lanes that a partial iteration turns off.
   run_body(
       "vector i 16 lanes 16 { acc[0] = 1:f32 } vector j 21 lanes 16 { acc[0] = acc[0] + x[0, j] }"
       "vector k 16 lanes 16 { y[0, k] = acc[0] }");
-  // Also where what is computed in those lanes is zero by zero.
+  // Also if those lanes compute zero by zero.
   for (const char* extent : {"2", "4", "6", "8", "12"})
     run_body(std::string("vector i 16 lanes 16 { acc[0] = 0:f32 } vector j ") + extent +
              " lanes 16 { acc[0] = acc[0] + x[0, j]/v[1, j] }"
@@ -309,12 +309,12 @@ TEST(Emitter, LetsAndSharedExpressions) {
       "serial i 5 { let b0 = a + x[i, k] let e = k + i serial j 4 { let c0 = b0*x[j, e] y[i, j] = "
       "c0 + a } }"
       "y[9, 9] = a");
-  // A value read before a store keeps what it was.
+  // A value read before a store does not change.
   run_body("serial i 5 { let old = y[i, 0] y[i, 0] = 3:f32 y[i, 1] = old + y[i, 0] }");
 }
 
 TEST(Emitter, HighExpressions) {
-  // Two thousand operations on top of each other, of lanes and of numbers.
+  // Two thousand nested operations, of lanes and of scalars.
   for (bool lanes : {false, true}) {
     kernel::Kernel k;
     k.name = "high";

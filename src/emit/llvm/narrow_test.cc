@@ -1,5 +1,5 @@
-// Conversions of f32 to narrow integers behind roundings, sums and clamps, in every number of
-// lanes: as the interpreter computes them, NaN, infinities and ties included.
+// Conversions of f32 to narrow integers after roundings, sums and clamps, in every number of lanes:
+// the results are the interpreter's, NaN, infinities and ties included.
 #include <gtest/gtest.h>
 
 #include <cmath>
