@@ -1,6 +1,7 @@
 #include "compiler/mixed_guard.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/hash.h"
 #include "compiler/options.h"
@@ -19,13 +20,16 @@ Result<FusedModule> fuse_quietly(const hlo::Module& module, const Options& optio
   return fused_module(module.clone(), options, target, run);
 }
 
-// The key of tuning's record: the options and the module that both programs are made from, without
-// the target. Weights are left out: their values do not change the time.
-std::string record_key(const hlo::Module& f32, const std::string& type, const Options& options) {
-  const std::string text = fmt::format(
-      "{} {} {} {}", static_cast<int>(options.level), static_cast<int>(options.fuse),
-      static_cast<int>(options.numerics), hlo::to_string(f32, {.max_constant_elems = 16}));
-  return fmt::format("amp {} {}", type, hash128(text).hex());
+// The key of tuning's record: the options and both programs, without the target. Weights are left
+// out: their values do not change the time.
+std::string record_key(const hlo::Module& f32, const hlo::Module& mixed, const std::string& type,
+                       const Options& options) {
+  const hlo::PrintOptions text{.max_constant_elems = 16};
+  const std::string both = fmt::format(
+      "{} {} {} {} {} {}", static_cast<int>(options.level), static_cast<int>(options.fuse),
+      static_cast<int>(options.numerics), fmt::join(options.disable, ","),
+      hlo::to_string(f32, text), hlo::to_string(mixed, text));
+  return fmt::format("amp {} {}", type, hash128(both).hex());
 }
 
 }  // namespace
@@ -38,7 +42,7 @@ Result<MixedVerdict> compare_runs(const hlo::Module& f32, const hlo::Module& mix
   const bool fast_forms = options.numerics != Numerics::strict;
   MixedVerdict verdict;
   MixedTimes& times = verdict.times;
-  times.key = record_key(f32, type, options);
+  times.key = record_key(f32, mixed, type, options);
   times.f32_ns = predicted_run_ns(*plain.module, target, fast_forms);
   times.mixed_ns = predicted_run_ns(*narrow.module, target, fast_forms);
   times.pays = times.mixed_ns <= (1 - kLeastMixedGain) * times.f32_ns;
