@@ -41,8 +41,9 @@ ENTRY main {
   n = s32[] parameter(1)
   y = f32[9,2] parameter(2)
   u = f32[6,2] parameter(3)
+  m = s32[] parameter(4)
   rows = s64[6] custom-call(at, n, n), custom_call_target="heddle.first_rows"
-  more = s64[6] custom-call(at, n, n), custom_call_target="heddle.first_rows"
+  more = s64[6] custom-call(at, m, m), custom_call_target="heddle.first_rows"
   places = s64[6] iota(), iota_dimension=0
   p = s64[6] add(rows, places)
   q = s64[6] add(more, places)
