@@ -45,26 +45,6 @@ std::vector<const Instr*> all_of(const hlo::Computation& computation) {
   return result;
 }
 
-// The dimensions of operand 0 (and 1 of a dot) that an instruction reduces. A scatter goes through
-// all of its positions.
-std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
-  std::vector<std::pair<const Instr*, int64_t>> result;
-  if (instr->is(Opcode::reduce)) {
-    for (size_t i = 0; i < instr->operands().size() / 2; ++i)
-      for (int64_t d : instr->dimensions()) result.emplace_back(instr->operand(i), d);
-  } else if (instr->is(Opcode::dot)) {
-    const auto& attrs = instr->attrs_as<hlo::DotAttrs>();
-    for (int64_t d : attrs.lhs_contracting_dims) result.emplace_back(instr->operand(0), d);
-    for (int64_t d : attrs.rhs_contracting_dims) result.emplace_back(instr->operand(1), d);
-  } else if (instr->is(Opcode::scatter)) {
-    const Instr* positions = instr->operand(instr->operands().size() / 2);
-    const int64_t vector = instr->attrs_as<hlo::ScatterAttrs>().index_vector_dim;
-    for (int64_t d = 0; d < positions->shape().rank(); ++d)
-      if (d != vector) result.emplace_back(positions, d);
-  }
-  return result;
-}
-
 class Trimming {
  public:
   explicit Trimming(const hlo::Module& module)

@@ -41,8 +41,9 @@ ENTRY main {
   n = s32[] parameter(1)
   y = f32[9,2] parameter(2)
   u = f32[6,2] parameter(3)
+  m = s32[] parameter(4)
   rows = s64[6] custom-call(at, n, n), custom_call_target="heddle.first_rows"
-  more = s64[6] custom-call(at, n, n), custom_call_target="heddle.first_rows"
+  more = s64[6] custom-call(at, m, m), custom_call_target="heddle.first_rows"
   places = s64[6] iota(), iota_dimension=0
   p = s64[6] add(rows, places)
   q = s64[6] add(more, places)
@@ -79,6 +80,48 @@ TEST(DimClasses, WhatIsMadeFromNothingIsInNoClassIfItIsFree) {
   const DimClasses free(*module, DimClasses::Made::free);
   EXPECT_NE(free.of(places, 0), free.of(p, 0));
   EXPECT_EQ(free.of(named(*module, "rows"), 0), free.of(p, 0));
+}
+
+TEST(DimClasses, WhatAFusionIsGivenThatStandsForSeveralStaysFreeInside) {
+  const auto module = *parse_module(R"(
+HloModule inside
+f {
+  at = s32[9] parameter(0)
+  x = s32[9] parameter(1)
+  y = s32[9] parameter(2)
+  a = pred[9] compare(at, x), direction=LT
+  b = pred[9] compare(at, y), direction=LT
+  ROOT both = (pred[9], pred[9]) tuple(a, b)
+}
+ENTRY e {
+  at = s32[9] iota(), iota_dimension=0
+  x = s32[9] parameter(0)
+  y = s32[9] parameter(1)
+  ROOT made = (pred[9], pred[9]) fusion(at, x, y), kind=kLoop, calls=f
+})");
+  const Instr* fusion = module->entry()->root();
+  const Computation& inside = *fusion->called().at(0);
+  const DimClasses local(fusion, DimClasses(*module, DimClasses::Made::free));
+  EXPECT_NE(local.of(inside.parameters()[1], 0), local.of(inside.parameters()[2], 0));
+  EXPECT_EQ(local.of(inside.parameters()[1], 0), local.of(inside.root(), 0, 0));
+}
+
+TEST(DimClasses, RowsOfASortAreNotItsOwn) {
+  auto module = *parse_module(R"(
+HloModule sorted, heddle_symbols={rows 8 -1 1 0.0; columns 4 -1 1 0.1}
+less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=LT
+}
+ENTRY e {
+  x = f32[8,4] parameter(0)
+  ROOT s = f32[8,4] sort(x), dimensions={1}, to_apply=less
+})");
+  DimClasses classes(*module);
+  EXPECT_TRUE(classes.assign({module->symbols[0]}));
+  EXPECT_EQ(classes.symbol_of(named(*module, "s"), 0), 0);
+  EXPECT_FALSE(classes.assign({module->symbols[1]})) << "how long a row is decides the order";
 }
 
 TEST(DimClasses, WhatAFusionMakesFromNothingStaysFreeBehindIt) {

@@ -6,13 +6,16 @@
 
 #include <string_view>
 
+#include "hlo/module.h"
+
 namespace heddle::hlo {
 
 inline constexpr std::string_view kSelectBoxes = "heddle.select_boxes";
 
 inline bool is_select_boxes(const Instr& instr) {
   return instr.is(Opcode::custom_call) &&
-         instr.attrs_as<CustomCallAttrs>().custom_call_target == kSelectBoxes && instr.operands().size() >= 5;
+         instr.attrs_as<CustomCallAttrs>().custom_call_target == kSelectBoxes &&
+         instr.operands().size() >= 5;
 }
 
 }  // namespace heddle::hlo

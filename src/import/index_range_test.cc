@@ -41,6 +41,17 @@ TEST(IndexRange, OfWhatATypeHolds) {
   EXPECT_EQ(range_of("x = u8[4] parameter(0)\nROOT y = s64[4] convert(x)"), "0..255");
 }
 
+// Of the part that a slice takes, through a transpose; what a scatter writes, and what was there.
+TEST(IndexRange, OfPartsAndOfScatters) {
+  const std::string rows =
+      "a = s64[1,3] constant({{1, 2, 3}})\nb = s64[1,3] constant({{-7, 8, 9}})\n"
+      "c = s64[2,3] concatenate(a, b), dimensions={0}\nt = s64[3,2] transpose(c), "
+      "dimensions={1,0}\n";
+  EXPECT_EQ(range_of(rows + "ROOT r = s64[3,1] slice(t), slice={[0:3], [0:1]}"), "1..3");
+  EXPECT_EQ(range_of(rows + "ROOT r = s64[3,1] slice(t), slice={[0:3], [1:2]}"), "-7..9");
+  EXPECT_EQ(range_of(rows + "ROOT r = s64[2,2] slice(c), slice={[0:2], [0:2]}"), "-7..9");
+}
+
 TEST(IndexRange, OfARemainderAndOfABound) {
   const std::string x = "x = s64[3] parameter(0)\nn = s64[3] constant({10, 10, 10})\n";
   EXPECT_EQ(range_of(x + "ROOT r = s64[3] remainder(x, n)"), "-9..9");

@@ -166,7 +166,7 @@ class Merger {
   Instr* split(Instr* x, const ReshapePiece& piece, const hlo::DimClasses& classes) {
     const MergedPlaces& places = this->places(x, piece.to_begin, piece.to_end, classes);
     Instr* from = x->operand(0);
-    if (piece.from_begin == 0 &&
+    if (piece.from_begin == 0 && !from->is(Opcode::iota) &&
         classes.of(from, 0) != classes.of(places.rows, 0))  // else it would be a copy
       from = first_rows_of(b_, from, places.rows->operand(1));
     Ints bounds;
@@ -176,7 +176,23 @@ class Merger {
       along.push_back(b_.iota(Shape::array(Type::s32, {bounds.back()}), 0));
     }
     Instr* in_packed = places_in_packed(b_, bounds, places.extents, along);
+    if (from->is(Opcode::iota)) return numbers(from, piece.from_begin, in_packed);
     return b_.take(from, in_packed, piece.from_begin);
+  }
+
+  // The numbers along a dimension, of which `at` is taken apart.
+  Instr* numbers(const Instr* iota, int64_t at, Instr* in_packed) {
+    Ints extents = iota->shape().extents();
+    const Ints parts = in_packed->shape().extents();
+    extents.erase(extents.begin() + at);
+    extents.insert(extents.begin() + at, parts.begin(), parts.end());
+    const Type type = iota->shape().type();
+    const auto more = static_cast<int64_t>(parts.size()) - 1;
+    const int64_t along = iota->attrs_as<hlo::DimensionAttrs>().dimension;
+    if (along != at) return b_.iota(Shape::array(type, extents), along > at ? along + more : along);
+    Ints dimensions;
+    for (int64_t d = at; d <= at + more; ++d) dimensions.push_back(d);
+    return b_.broadcast(b_.convert(in_packed, type), extents, dimensions);
   }
 
   const MergedPlaces& places(Instr* x, int64_t begin, int64_t end, const hlo::DimClasses& classes) {
