@@ -118,7 +118,12 @@ TEST_P(Export, EqualsOnnxRuntimeAtAllSizes) {
     EXPECT_LE(before, 4);
   }
   expect_what_onnx_runtime_gave(0);
-  EXPECT_EQ(compilations(), before);
+  // The first run's program is for its own count, if that is guessed later; the second run of these
+  // sizes may be the first to have one for a guess.
+  const int64_t again = compilations();
+  EXPECT_LE(again, before + (GetParam().starts_with("speech") ? 1 : 0));
+  expect_what_onnx_runtime_gave(0);
+  EXPECT_EQ(compilations(), again);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Export, ::testing::ValuesIn(model_folders(folder())),
