@@ -163,6 +163,9 @@ Status link_dimensions(const Extents& extents, import::Imported* imported) {
   }
   Result<bool> done = opt::split_rows(module, {});
   if (done) done = opt::merge_rows(module, {});
+  // Of one element of each it was out of memory: how long such a result is was not right.
+  if (done && *done && !imported->open_outputs.empty())
+    return user_error("a result is as long as a count, and dimensions are merged");
   module.symbols.clear();
   if (done) done = opt::narrow_indices(module, {});
   if (done && *done) done = opt::dce(module, {});
