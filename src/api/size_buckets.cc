@@ -30,8 +30,8 @@ std::string SizeBucket::ranges() const {
   std::string result;
   for (const auto& [name, bound] : bounds) {
     const std::string times = step(name) == 1 ? "" : fmt::format("{}*", step(name));
-    result += fmt::format("{}{}={}{}..{}", result.empty() ? "" : " ", name, times, least.at(name),
-                          bound);
+    result +=
+        fmt::format("{}{}={}{}..{}", result.empty() ? "" : " ", name, times, least.at(name), bound);
   }
   return result;
 }
@@ -191,18 +191,20 @@ void SizeBuckets::narrow(const std::map<std::string, int64_t>& extents, size_t s
       if (bound > kLeastBound && bound / 2 >= now(name)) bound /= 2;
 }
 
-void SizeBuckets::stop(const SizeBucket& bucket) {
-  const bool wide = std::any_of(bucket.bounds.begin(), bucket.bounds.end(), [&](const auto& bound) {
-    return bound.second == kWide && bucket.least.at(bound.first) == kWideFrom / 4 + 1;
-  });
-  stopped_ = stopped_ || !(all_differ_ && wide);
+bool SizeBuckets::is_wide(const SizeBucket& bucket) const {
+  return all_differ_ && std::ranges::any_of(bucket.bounds, [&](const auto& bound) {
+           return bound.second == kWide && bucket.least.at(bound.first) == kWideFrom / 4 + 1;
+         });
 }
 
+void SizeBuckets::stop(const SizeBucket& bucket) { stopped_ = stopped_ || !is_wide(bucket); }
+
+// A narrower bucket comes before one in steps.
 void SizeBuckets::refuse(const SizeBucket& bucket) {
   refused_.insert(bucket.text());
-  in_steps_ = in_steps_ || std::any_of(differ_.begin(), differ_.end(), [&](const auto& name) {
+  in_steps_ = in_steps_ || (!is_wide(bucket) && std::ranges::any_of(differ_, [&](const auto& name) {
                 return steps_.at(name) > 1;
-              });
+              }));
   std::erase(made_, bucket);
 }
 

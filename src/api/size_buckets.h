@@ -56,6 +56,7 @@ class SizeBuckets {
   void stop(const SizeBucket& bucket);
 
  private:
+  bool is_wide(const SizeBucket& bucket) const;
   // By name. Nothing: one name has several extents, or an extent is 0.
   std::optional<std::map<std::string, int64_t>> extents(
       const std::vector<tensor::Shape>& shapes) const;
@@ -64,7 +65,8 @@ class SizeBuckets {
   bool is_own(const std::optional<NamedMultiple>& dim) const;
   bool is_in(const SizeBucket& bucket, const std::map<std::string, int64_t>& extents) const;
   int64_t step_of(const std::string& name) const;
-  void narrow(const std::map<std::string, int64_t>& extents, size_t small, SizeBucket* bucket) const;
+  void narrow(const std::map<std::string, int64_t>& extents, size_t small,
+              SizeBucket* bucket) const;
 
   std::vector<std::vector<std::string>> names_;  // by input and dimension; empty: none
   std::set<std::string> fixed_;

@@ -174,7 +174,7 @@ TEST(ImportModel, GoesByContent) {
               ElementsAre("arg0"));
   EXPECT_THAT(error_of(written("module @m {}")), HasSubstr("no function in the module"));
   EXPECT_THAT(error_of(written("module @m {\n  oops\n}")),
-              HasSubstr("heddle_import_model_test:2:3: 'oops'"));
+              HasSubstr("heddle_import_model_test:2:3: the pretty form of 'oops'"));
   EXPECT_THAT(error_of(written("ML\xefR\x0d")),
               HasSubstr("heddle_import_model_test: the file, byte 5: a text without its end"));
   EXPECT_THAT(error_of(written("hello")), HasSubstr("not a model"));

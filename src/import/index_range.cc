@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "hlo/select_boxes.h"
 #include "hlo/symbol.h"
 
 namespace heddle::import {
@@ -123,14 +124,21 @@ class Ranges {
       case Opcode::clamp:
         return of_clamp(instr, depth);
       case Opcode::get_tuple_element: {
-        // A sort only permutes elements.
         const Instr* tuple = instr->operand(0);
+        if (hlo::is_select_boxes(*tuple)) return of_boxes(*tuple);
+        // A sort only permutes elements.
         if (!tuple->is(Opcode::sort)) return std::nullopt;
         return of(tuple->operand(static_cast<size_t>(instr->tuple_index())), depth);
       }
       default:
         return std::nullopt;
     }
+  }
+
+  // Rows of image, class and box: positions in the three dimensions of the scores.
+  static Known of_boxes(const Instr& selection) {
+    const auto& extents = selection.operand(1)->shape().extents();
+    return Interval{0, std::max<int64_t>(1, *std::max_element(extents.begin(), extents.end())) - 1};
   }
 
   // Of what stands in [begin, end) of what is joined.

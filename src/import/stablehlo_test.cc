@@ -362,7 +362,8 @@ TEST(stablehlo, AFileOfSeveralModules) {
   EXPECT_THAT(import_text(both, options).error().message, HasSubstr("no module h"));
   // Lines are those of the file.
   const std::string wrong = unit + "// -----\nfunc.func @g() { oops }\n";
-  EXPECT_THAT(import_text(wrong, options).error().message, HasSubstr("6:18: 'oops'"));
+  EXPECT_THAT(import_text(wrong, options).error().message,
+              HasSubstr("6:18: the pretty form of 'oops'"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 // what the walk before has made.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -24,11 +25,11 @@ namespace {
 
 constexpr int kMostWalks = 64;
 
-// What is there of a dimension: `times` the rows of a call, or that of a dimension of a value. No
-// value: the number itself.
+// The actual extent of a dimension: `times / over` of the rows of a call, or of a dimension of a
+// value (images behind strides are parts of those of the input). No value: `times` itself.
 struct Known {
   Instr* of = nullptr;
-  int64_t dimension = 0, times = 1;
+  int64_t dimension = 0, times = 1, over = 1;
   auto operator<=>(const Known&) const = default;
 };
 
@@ -69,10 +70,10 @@ class Merger {
     for (const hlo::Symbol& symbol : module_.symbols)
       for (const auto& [parameter, dimension] : symbol.places) {
         Instr* x = entry_->parameters().at(static_cast<size_t>(parameter));
-        open_.emplace(classes.of(x, dimension), Known{x, dimension, 1});
+        open_.emplace(classes.of(x, dimension), Known{x, dimension});
       }
     for (Instr* x : entry_->instrs())
-      if (hlo::is_first_rows(*x)) open_.emplace(classes.of(x, 0), Known{x, 0, 1});
+      if (hlo::is_first_rows(*x)) open_.emplace(classes.of(x, 0), Known{x, 0});
   }
 
   // What a reshape merges, or takes apart, of which the padding does not stay at the end.
@@ -102,7 +103,9 @@ class Merger {
   // A concatenation of rows that are counted: those that are there, one part behind the other, are
   // counted, too.
   bool join(Instr* x, const hlo::DimClasses& classes) {
-    if (!x->is(Opcode::concatenate) || !is_static_array(x) || x->users().empty()) return false;
+    if (!x->is(Opcode::concatenate) || !is_static_array(x) ||
+        (x->users().empty() && x != entry_->root()))
+      return false;
     const int64_t along = x->dimensions()[0];
     const std::vector<Instr*>& parts = x->operands();
     if (std::none_of(parts.begin(), parts.end(),
@@ -214,7 +217,10 @@ class Merger {
     const auto found = open_.find(classes.of(x, d));
     if (found == open_.end()) return {nullptr, 0, extent};
     Known result = found->second;
-    result.times = extent / result.of->shape().dim(result.dimension);
+    const int64_t whole = result.of->shape().dim(result.dimension);
+    const int64_t common = std::gcd(extent, whole);
+    result.times = extent / common;
+    result.over = whole / common;
     return result;
   }
 
@@ -227,6 +233,7 @@ class Merger {
                                          : b_.make(Opcode::get_dimension_size, {known.of},
                                                    hlo::DimensionAttrs{known.dimension});
     if (known.times != 1) made = b_.binary(Opcode::multiply, made, scalar(known.times));
+    if (known.over != 1) made = b_.binary(Opcode::divide, made, scalar(known.over));
     return made;
   }
 

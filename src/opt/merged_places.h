@@ -24,7 +24,7 @@ hlo::Instr* places_in_packed(hlo::Builder& b, const hlo::Ints& bounds,
                              const std::vector<hlo::Instr*>& extents,
                              const std::vector<hlo::Instr*>& along);
 
-// x with dimensions [at, at + digits) as one; and with dimension `at` as these.
+// x with dimensions [at, at + digits) merged into one: its first elements are those at the places.
 hlo::Instr* pack_dimensions(hlo::Builder& b, hlo::Instr* x, int64_t at, const MergedPlaces& places);
 hlo::Instr* first_rows_of(hlo::Builder& b, hlo::Instr* x, hlo::Instr* count);
 

@@ -25,7 +25,8 @@ void check_seeds(const std::string& pipeline, uint64_t begin, uint64_t end, bool
     auto module = random(seed);
     auto before = module->clone();
     const pass::RunReport report = run(*module, pipeline);
-    EXPECT_TRUE(report.notes.empty() || pipeline.find("fold_scale") != std::string::npos)
+    EXPECT_TRUE(report.notes.empty() || pipeline.find("fold_scale") != std::string::npos ||
+                pipeline.find("short_powers") != std::string::npos)
         << "seed " << seed << ": " << report.notes[0];
     expect_same_values(*before, *module, seed, inexact, fmt::format("{} seed {}", pipeline, seed));
     if (testing::Test::HasFailure()) return;
@@ -38,7 +39,7 @@ bool is_inexact(std::string_view pass) {
   return pass == "canonicalize_dot" || pass == "fold_scale_into_weights" ||
          pass == "merge_convolutions" || pass == "permute_weights" || pass == "expand_batch_norm" ||
          pass == "convolution_to_dot" || pass == "online_softmax" || pass == "split_cumulative" ||
-         pass == "split_complex" || pass == "split_complex_dots";
+         pass == "split_complex" || pass == "split_complex_dots" || pass == "short_powers";
 }
 
 TEST(Passes, EachAloneKeepsValues) {

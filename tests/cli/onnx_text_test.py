@@ -72,7 +72,7 @@ class TextTest(OnnxTest):
 
     def test_no_program_in_a_file_has_strings(self):
         error = self.fails(2, "compile", self.colours(), "-o", self.folder / "x.heddle")
-        self.assertIn("x is strings", error)
+        self.assertIn("x has strings", error)
 
     def test_new_strings_are_made_of_known_ones(self):
         model = self.model([helper.make_node("StringConcat", ["x", "c"], ["y"]),
