@@ -1,5 +1,7 @@
 #include "cost/code_size.h"
 
+#include <algorithm>
+
 #include "stage/gemm_axis.h"
 
 namespace heddle::cost {
@@ -27,6 +29,16 @@ int64_t instructions(const stage::Node& node) {
   }
 }
 
+// A load at a position that the stage computes: the position is computed lane by lane, and with it
+// all that it depends on, of which all of the stage is a bound.
+int64_t of_computed_positions(const stage::Stage& stage, int lanes) {
+  const auto computed = [](const stage::Load& load) {
+    return std::ranges::any_of(load.coordinates,
+                               [](const index::Expr& x) { return x.uses_runtime(); });
+  };
+  return std::ranges::any_of(stage.loads, computed) ? lanes * std::ssize(stage.nodes) : 0;
+}
+
 // Unrolled rows of a tile; results of fragments are finished in a loop over the rows in scratch.
 int64_t rows_written_out(const stage::Gemm& gemm) { return gemm.tile ? 1 : gemm.mr; }
 
@@ -35,8 +47,11 @@ int64_t rows_written_out(const stage::Gemm& gemm) { return gemm.tile ? 1 : gemm.
 int64_t code_of_tile(const stage::StageGraph& graph, const std::vector<stage::StageId>& joined,
                      const stage::Gemm& gemm) {
   int64_t total = 0;
-  for (size_t i = 1; i < joined.size(); ++i)
-    for (const stage::Node& node : graph.stage(joined[i]).nodes) total += instructions(node);
+  for (size_t i = 1; i < joined.size(); ++i) {
+    const stage::Stage& stage = graph.stage(joined[i]);
+    for (const stage::Node& node : stage.nodes) total += instructions(node);
+    total += of_computed_positions(stage, gemm.lanes);
+  }
   return total * rows_written_out(gemm) * gemm.nv;
 }
 

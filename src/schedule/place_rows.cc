@@ -156,7 +156,8 @@ class RowPlacer {
     int lane_digit = static_cast<int>(anchor.out.size()) - 1;
     if (anchor.is_reduction()) {
       lane_digit = contiguous_digit(anchor);
-      if (lane_digit >= 0) lane_digit = filling_digit(anchor, anchor.extents(), lane_digit);
+      if (lane_digit >= 0 && target_.kind == target::DeviceKind::cpu)
+        lane_digit = filling_digit(anchor, anchor.extents(), lane_digit);
       if (lane_digit < 0 || lane_digit >= static_cast<int>(anchor.out.size())) return;
       if (result_.graph.stages.size() > 1) return;
     }
@@ -274,7 +275,9 @@ class RowPlacer {
     if (digits.empty()) return own;
     if (window_loops(stage, extents, &own, kind) || turned_loops(stage, extents, &own, kind))
       return own;
-    const int lane = lane_digit(stage, extents, digits, lanes_);
+    const int lane = target_.kind == target::DeviceKind::cpu
+                         ? lane_digit(stage, extents, digits, lanes_)
+                         : natural_lane_digit(stage, extents, digits, lanes_);
     for (int d : digits)
       if (d != lane && d != stage.scan) own.push_back({LoopKind::serial, {d}, 1});
     if (stage.scan >= 0 && stage.scan != lane) own.push_back({LoopKind::serial, {stage.scan}, 1});
