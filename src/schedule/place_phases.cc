@@ -125,8 +125,8 @@ class PhasePlacer {
       candidates.push_back(d);
     }
     if (candidates.empty()) candidates.push_back(digits.back());
-    const bool fixed =
-        accumulates || combines_in_lanes(id) || target_.kind != target::DeviceKind::cpu;
+    const bool fixed = accumulates || combines_in_lanes(id) ||
+                       (target_.kind != target::DeviceKind::cpu && from.is_reduction());
     const int lane = fixed ? natural_lane_digit(from, extents, candidates, lanes_)
                            : lane_digit(from, extents, candidates, lanes_);
     for (int d : digits)

@@ -275,7 +275,8 @@ class RowPlacer {
     if (digits.empty()) return own;
     if (window_loops(stage, extents, &own, kind) || turned_loops(stage, extents, &own, kind))
       return own;
-    const int lane = target_.kind == target::DeviceKind::cpu
+    // On GPUs measured for maps only.
+    const int lane = target_.kind == target::DeviceKind::cpu || !stage.is_reduction()
                          ? lane_digit(stage, extents, digits, lanes_)
                          : natural_lane_digit(stage, extents, digits, lanes_);
     for (int d : digits)
