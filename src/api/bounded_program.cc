@@ -24,8 +24,8 @@ Status check_trimmed(const Program& program) {
   for (const auto& refusal : program.report().refusals)
     if (refusal.code.starts_with("trim-") && refusal.code != "trim-part" &&
         refusal.code != "trim-few")
-      return error_of(ErrorKind::unsupported, "{} would exceed the bounds: {}", refusal.producer,
-                      refusal.reason);
+      return error_of(ErrorKind::unsupported, "{} would always compute all of its bounds: {}",
+                      refusal.producer, refusal.reason);
   return {};
 }
 
