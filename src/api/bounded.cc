@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "api/extent_comparison.h"
 #include "hlo/module.h"
@@ -50,6 +51,9 @@ class Finder {
       if (ties_.contains(name)) add_tied(name);
     find_extents(inputs_of(*whole_.module), &inputs_);
     find_extents(results_of(*whole_.module), &outputs_);
+    // What a count decides is at the bounds, whatever the extents are.
+    for (const import::OpenOutput& open : whole_.open_outputs)
+      counted_.emplace(static_cast<size_t>(open.output), static_cast<size_t>(open.dimension));
     for (size_t s = 0; s < bounded_.symbols.size(); ++s)
       if (bounded_.is_own(s)) HEDDLE_RETURN_IF_ERROR(compare(s));
     return take_symbols();
@@ -166,7 +170,11 @@ class Finder {
     find_extents(p, &alone);
     add_symbol(0, p, q, apart, bound - 1, &alone);
     add_symbol(s, p, q, apart, bound, &inputs_);
-    add_symbol(s, results_of(*a.module), results_of(*b.module), apart, bound, &outputs_);
+    Places outputs = outputs_;
+    add_symbol(s, results_of(*a.module), results_of(*b.module), apart, bound, &outputs);
+    for (const auto& [output, dimension] : counted_)
+      outputs[output][dimension] = outputs_[output][dimension];
+    outputs_ = std::move(outputs);
     hlo::Symbol symbol;
     symbol.name = name;
     symbol.bound = bound - 1;
@@ -324,6 +332,7 @@ class Finder {
   Imported whole_;                                        // at the bounds
   Numbered numbered_;
   Places inputs_, outputs_;
+  std::set<std::pair<size_t, size_t>> counted_;  // outputs' dimensions that follow a count
 };
 
 }  // namespace

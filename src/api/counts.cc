@@ -31,7 +31,8 @@ std::vector<import::OpenOutput> open_outputs(const hlo::DimClasses& classes,
       const int symbol = classes.symbol_of(root, d, leaf);
       if (symbol < 0) continue;
       const int64_t bound = symbols[static_cast<size_t>(symbol)].bound;
-      found.push_back({static_cast<int64_t>(leaf), d, leaves[leaf].dim(d) / bound, symbol});
+      const int64_t extent = leaves[leaf].dim(d);
+      found.push_back({static_cast<int64_t>(leaf), d, extent / bound, symbol, extent});
     }
   }
   return found;

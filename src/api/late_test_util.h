@@ -43,6 +43,7 @@ class Session {
     take(heddle_context_bind_input(context_, 0, first));
     if (second != nullptr) take(heddle_context_bind_input(context_, 1, second));
     take(heddle_context_prepare(context_));
+    if (!error_.empty()) return {};  // how long the output is is not known then
     Floats y(static_cast<size_t>(output().bytes) / sizeof(float));
     y.reserve(1);
     take(heddle_context_bind_output(context_, 0, y.data()));

@@ -163,9 +163,6 @@ Status link_dimensions(const Extents& extents, import::Imported* imported) {
   }
   Result<bool> done = opt::split_rows(module, {});
   if (done) done = opt::merge_rows(module, {});
-  // Of one element of each it was out of memory: how long such a result is was not right.
-  if (done && *done && !imported->open_outputs.empty())
-    return user_error("a result is as long as a count, and dimensions are merged");
   module.symbols.clear();
   if (done) done = opt::narrow_indices(module, {});
   if (done && *done) done = opt::dce(module, {});
@@ -397,8 +394,8 @@ Status Model::take_bounded(
   wanted.hints.clear();
   wanted.same_for_all_extents = true;
   wanted.max_fold_elems = kMostFolded;
-  const auto import_at = [import, wanted,
-                          steps = options.steps](const Extents& extents) -> Result<import::Imported> {
+  const auto import_at =
+      [import, wanted, steps = options.steps](const Extents& extents) -> Result<import::Imported> {
     import::Options at = wanted;
     for (const auto& [name, extent] : extents)
       at.dims[name] = extent * (steps.contains(name) ? steps.at(name) : 1);
@@ -409,6 +406,15 @@ Status Model::take_bounded(
   HEDDLE_ASSIGN_OR_RETURN(bounded_, find_bounded(import_at, options));
   HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import_at(at(*bounded_, bounded_->first)));
   take(std::move(imported));
+  for (const import::OpenOutput& open : bounded_->counts.open) {
+    Port& port = outputs_[static_cast<size_t>(open.output)];
+    std::vector<int64_t> dims = port.dims;
+    dims[static_cast<size_t>(open.dimension)] = open.bound;
+    Port resized = make_port(port.name, port.alias, Shape::array(port.shape.type(), dims));
+    resized.is_text = port.is_text;
+    resized.named = port.named;
+    port = std::move(resized);
+  }
   tell_bounds(*bounded_, inputs_, outputs_);
   return {};
 }

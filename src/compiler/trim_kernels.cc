@@ -11,6 +11,7 @@
 #include "compiler/passes.h"
 #include "compiler/trim_reach.h"
 #include "hlo/dim_classes.h"
+#include "hlo/leaves.h"
 #include "kernel/text.h"
 #include "lower/trim.h"
 
@@ -65,7 +66,7 @@ class Trimming {
 
   std::set<int> symbols_of(const Instr* instr) const {
     std::set<int> result;
-    const std::vector<tensor::Shape> leaves = leaves_of(instr);
+    const std::vector<tensor::Shape> leaves = hlo::leaves_of(instr->shape());
     for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
       for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
         if (const int s = classes_.symbol_of(instr, d, leaf); s >= 0) result.insert(s);
@@ -139,13 +140,15 @@ class Trimming {
         reaches_.count_on(operand, 0, d, {symbols_[static_cast<size_t>(symbol)].bound});
     if (!reaches_.is_counted_on(instr)) return;
     if (instr->is(Opcode::get_tuple_element)) {
-      const auto leaf = static_cast<size_t>(instr->tuple_index());
-      for (int64_t d = 0; instr->shape().is_array() && d < instr->shape().rank(); ++d)
-        reaches_.count_on(instr->operand(0), leaf, d, reaches_.of(instr, 0, d));
+      const std::vector<tensor::Shape> leaves = hlo::leaves_of(instr->shape());
+      for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
+        for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
+          reaches_.count_on(instr->operand(0), hlo::first_leaf_of(instr) + leaf, d,
+                            reaches_.of(instr, leaf, d));
       return;
     }
     for (const Instr* operand : instr->operands()) {
-      const std::vector<tensor::Shape> leaves = leaves_of(operand);
+      const std::vector<tensor::Shape> leaves = hlo::leaves_of(operand->shape());
       for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
         for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
           if (const int symbol = classes_.symbol_of(operand, d, leaf); symbol >= 0)
@@ -209,7 +212,7 @@ class Trimming {
     std::vector<lower::TrimDigit>& digits = result.kernel.globals.emplace_back();
     std::vector<int64_t>& dims = result.dims.emplace_back();
     result.arrays.push_back({outer, leaf});
-    const tensor::Shape shape = leaves_of(outer)[leaf];
+    const tensor::Shape shape = hlo::leaves_of(outer->shape())[leaf];
     const size_t number = result.kernel.globals.size() - 1;
     const bool known = shape.is_array() && number < making->kernel.buffers.size();
     const int64_t elems = known ? elems_of(making->kernel.buffers[number]) : 0;
@@ -249,7 +252,7 @@ class Trimming {
   // the extent's own numbers, in all arrays.
   void drop_split(const Instr* inner, size_t inner_leaf, const Instr* outer, size_t leaf,
                   Making* making) const {
-    const tensor::Shape shape = leaves_of(outer)[leaf];
+    const tensor::Shape shape = hlo::leaves_of(outer->shape())[leaf];
     for (int64_t d = 0; shape.is_array() && d < shape.rank(); ++d) {
       const int s = classes_.symbol_of(outer, d, leaf);
       const auto found = making->times.find(making->local.of(inner, d, inner_leaf));
@@ -279,11 +282,11 @@ class Trimming {
         fusion, local, kernel, windows, numbers_of(fusion, local), cut_in(computation, local)};
     for (size_t i = 0; i < fusion->operands().size(); ++i)
       drop_split(computation.parameters()[i], 0, fusion->operand(i), 0, &making);
-    for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf)
+    for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf)
       drop_split(computation.root(), leaf, fusion, leaf, &making);
     for (size_t i = 0; i < fusion->operands().size(); ++i)
       add_array(computation.parameters()[i], 0, fusion->operand(i), 0, &making);
-    for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf)
+    for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf)
       add_array(computation.root(), leaf, fusion, leaf, &making);
     for (const Instr* instr : all_of(computation)) {
       for (const auto& [operand, d] : reduced_by(instr)) {
@@ -328,7 +331,7 @@ class Trimming {
       for (const auto& [operand, d] : reduced_by(instr))
         add(operand, d, 0, operand->shape().dim(d));
       if (!computes(instr)) continue;
-      const std::vector<tensor::Shape> leaves = leaves_of(instr);
+      const std::vector<tensor::Shape> leaves = hlo::leaves_of(instr->shape());
       for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
         for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
           add(instr, d, leaf, leaves[leaf].dim(d));
@@ -374,10 +377,12 @@ class Trimming {
       for (const auto& [operand, d] : reduced_by(instr)) {
         if (classes_.symbol_of(operand, d) >= 0) visit(operand);
       }
-    for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf) {
+    for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf) {
       if (!reaches_.is_counted_on(fusion, leaf)) continue;
       const Instr* root = computation.root();
-      visit(fusion->shape().is_tuple() && root->is(Opcode::tuple) ? root->operand(leaf) : root);
+      visit(fusion->shape().is_tuple() && root->is(Opcode::tuple)
+                ? hlo::operand_with_leaf(root, leaf)
+                : root);
     }
     std::unordered_map<const hlo::Computation*, const Instr*> callers;
     for (const Instr* instr : all)

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
+#include "hlo/leaves.h"
 #include "lower/trim.h"
 
 namespace heddle::compiler {
 
 using hlo::Instr;
 using hlo::Opcode;
-
-std::vector<tensor::Shape> leaves_of(const Instr* instr) {
-  if (instr->shape().is_tuple()) return instr->shape().elements();
-  return {instr->shape()};
-}
 
 std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
   std::vector<std::pair<const Instr*, int64_t>> result;
@@ -61,7 +57,7 @@ Reach Reaches::of_results(const Instr* instr, int symbol) const {
   if (found == found_.end()) return {};
   Reach most, along;
   bool is_there = false;
-  const std::vector<tensor::Shape> leaves = leaves_of(instr);
+  const std::vector<tensor::Shape> leaves = hlo::leaves_of(instr->shape());
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
     for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
       is_there = is_there || (symbol >= 0 && classes_.symbol_of(instr, d, leaf) == symbol);

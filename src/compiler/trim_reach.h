@@ -20,9 +20,6 @@ struct Reach {
   void join(const Reach& other);  // what both count on
 };
 
-// As hlo::DimClasses numbers them: a tuple inside of a tuple is one, and no array.
-std::vector<tensor::Shape> leaves_of(const hlo::Instr* instr);
-
 // The dimensions of operand 0 (and 1 of a dot) that an instruction reduces. A scatter goes through
 // all of its positions.
 std::vector<std::pair<const hlo::Instr*, int64_t>> reduced_by(const hlo::Instr* instr);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hlo/leaves.h"
 #include "hlo/select_boxes.h"
 
 namespace heddle::hlo {
@@ -47,10 +48,7 @@ void DimClasses::look_at(const Computation& first, Made made) {
   for (const Computation* computation : looked_at) {
     for (const Instr* instr : computation->instrs()) {
       Arrays arrays;
-      if (instr->shape().is_tuple())
-        arrays.shapes = instr->shape().elements();
-      else
-        arrays.shapes = {instr->shape()};
+      arrays.shapes = leaves_of(instr->shape());
       for (const Shape& shape : arrays.shapes) {
         arrays.first.push_back(shape.is_array() ? static_cast<int>(parent_.size()) : -1);
         if (!shape.is_array()) continue;
@@ -89,10 +87,13 @@ void DimClasses::find_made(const Computation& computation) {
       for (size_t leaf = 0; leaf < arrays_.at(instr).first.size(); ++leaf)
         set_made(instr, leaf, called.root(), leaf);
     } else if (instr->is(Opcode::tuple)) {
-      for (size_t i = 0; i < instr->operands().size(); ++i)
-        set_made(instr, i, instr->operand(i), 0);
+      size_t leaf = 0;
+      for (const Instr* operand : instr->operands())
+        for (size_t k = 0; k < leaf_count(operand->shape()); ++k)
+          set_made(instr, leaf++, operand, k);
     } else if (instr->is(Opcode::get_tuple_element)) {
-      set_made(instr, 0, instr->operand(0), static_cast<size_t>(instr->tuple_index()));
+      for (size_t k = 0; k < leaf_count(instr->shape()); ++k)
+        set_made(instr, k, instr->operand(0), first_leaf_of(instr) + k);
     } else if (instr->shape().is_array()) {
       find_made(instr);
     }
@@ -360,17 +361,17 @@ void DimClasses::relate(const Instr* instr) {
       return;
     case Opcode::fusion:
       return relate_called(instr);
-    case Opcode::tuple:
-      for (size_t i = 0; i < instr->operands().size(); ++i) {
-        if (instr->operand(i)->shape().is_tuple())
-          fix_all(instr->operand(i));
-        else
-          join_all(instr, i, instr->operand(i), 0);
-      }
+    case Opcode::tuple: {
+      size_t leaf = 0;
+      for (const Instr* operand : instr->operands())
+        for (size_t k = 0; k < leaf_count(operand->shape()); ++k)
+          join_all(instr, leaf++, operand, k);
       return;
+    }
     case Opcode::get_tuple_element:
-      if (instr->shape().is_tuple()) break;
-      return join_all(instr, 0, instr->operand(0), static_cast<size_t>(instr->tuple_index()));
+      for (size_t k = 0; k < leaf_count(instr->shape()); ++k)
+        join_all(instr, k, instr->operand(0), first_leaf_of(instr) + k);
+      return;
     case Opcode::scatter:
       return relate_scatter(instr);
     case Opcode::sort:

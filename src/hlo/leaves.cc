@@ -17,14 +17,26 @@ size_t leaf_count(const tensor::Shape& shape) {
   return count;
 }
 
+size_t first_leaf_of(const Instr* element) {
+  const std::vector<tensor::Shape>& elements = element->operand(0)->shape().elements();
+  size_t leaf = 0;
+  for (int64_t i = 0; i < element->tuple_index(); ++i)
+    leaf += leaf_count(elements[static_cast<size_t>(i)]);
+  return leaf;
+}
+
+const Instr* operand_with_leaf(const Instr* tuple, size_t leaf) {
+  size_t i = 0;
+  for (size_t count; leaf >= (count = leaf_count(tuple->operand(i)->shape())); ++i) leaf -= count;
+  return tuple->operand(i);
+}
+
 Origin origin_of(const Instr* value) {
   while (value->is(Opcode::reshape) || value->is(Opcode::bitcast) || value->is(Opcode::copy))
     value = value->operand(0);
   if (!value->is(Opcode::get_tuple_element)) return {value};
   Origin tuple = origin_of(value->operand(0));
-  const std::vector<tensor::Shape>& elements = value->operand(0)->shape().elements();
-  for (int64_t i = 0; i < value->tuple_index(); ++i)
-    tuple.leaf += leaf_count(elements[static_cast<size_t>(i)]);
+  tuple.leaf += first_leaf_of(value);
   return tuple;
 }
 

@@ -12,6 +12,12 @@ std::vector<tensor::Shape> leaves_of(const tensor::Shape& shape);
 
 size_t leaf_count(const tensor::Shape& shape);
 
+// Of the tuple that an element is taken from: the number of the element's first leaf.
+size_t first_leaf_of(const Instr* element);
+
+// The operand of a tuple that holds this leaf.
+const Instr* operand_with_leaf(const Instr* tuple, size_t leaf);
+
 // Leaf number `leaf` of the value of `maker`.
 struct Origin {
   const Instr* maker;

@@ -109,6 +109,7 @@ struct BoundInput {
 struct OpenOutput {
   int64_t output = 0, dimension = 0, times = 1;
   int64_t extent = 0;  // the output that holds the count, s32[]; these come after all others
+  int64_t bound = 0;   // of the dimension
 };
 
 // A count that is correct up to `most`; `extent` is the output that holds it, s32[].

@@ -80,8 +80,10 @@ Outputs computed_non_zero(Op& op) {
   if (look_up) rows = looked_up(op, array, at);
   for (size_t d = look_up ? 0 : extents.size(); d-- > 0;) {
     const auto extent = static_cast<double>(std::max<int64_t>(extents[d], 1));
-    rows.insert(rows.begin(), reshape(op, binary(op, Opcode::remainder, at, extent), {1, count}));
-    at = binary(op, Opcode::divide, at, extent);
+    // Of the outermost one the quotient is below its extent, which thus need not be known.
+    Instr* place = d == 0 ? at : binary(op, Opcode::remainder, at, extent);
+    rows.insert(rows.begin(), reshape(op, place, {1, count}));
+    if (d > 0) at = binary(op, Opcode::divide, at, extent);
   }
   if (rows.empty()) return {op.b.full(Shape::array(Type::s64, {0, count}), 0)};
   return {rows.size() == 1 ? rows[0] : op.b.concatenate(rows, 0)};

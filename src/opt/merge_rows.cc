@@ -44,11 +44,14 @@ class Merger {
     find_open(all_related);
     std::set<const Instr*> apart;
     std::vector<Instr*> reshapes;
-    for (Instr* x : entry_->instrs())
-      if (find_piece(x, true, all_related) || find_piece(x, false, all_related)) {
-        apart.insert(x);
-        reshapes.push_back(x);
-      }
+    for (Instr* x : entry_->instrs()) {
+      bool is_own = find_piece(x, true, all_related) || find_piece(x, false, all_related);
+      for (const auto& [key, places] : places_)
+        is_own = is_own || find_like(x, places, all_related);
+      if (!is_own) continue;
+      apart.insert(x);
+      reshapes.push_back(x);
+    }
     const hlo::DimClasses classes(module_, apart);
     find_open(classes);
     // What has been merged says of what is taken apart which rows those are.
@@ -57,6 +60,7 @@ class Merger {
       for (size_t i = 0; i < reshapes.size() && (merges || !changed); ++i)
         if (const auto piece = find_piece(reshapes[i], merges, classes))
           rewrite(reshapes[i], *piece, merges, classes), changed = true;
+    for (Instr* x : reshapes) changed = rewrite_like(x, classes) || changed;
     const std::vector<Instr*> all = entry_->instrs();
     for (size_t i = 0; i < all.size() && !changed; ++i) changed = join(all[i], classes);
     b_.check();
@@ -95,6 +99,31 @@ class Merger {
     return std::nullopt;
   }
 
+  // A reshape of dimensions that follow nothing, such as positions in a grid, whose result is
+  // counted as that of another one: it has merged the same dimensions.
+  std::optional<ReshapePiece> find_like(const Instr* x, const MergedPlaces& places,
+                                        const hlo::DimClasses& classes) const {
+    if (!x->is(Opcode::reshape) || !is_static_array(x) || x->users().empty()) return std::nullopt;
+    const Ints from = x->operand(0)->shape().extents();
+    for (const ReshapePiece& piece : reshape_pieces(from, x->shape().extents())) {
+      const Ints merged(from.begin() + piece.from_begin, from.begin() + piece.from_end);
+      if (piece.to_end == piece.to_begin + 1 && merged == places.bounds &&
+          classes.of(x, piece.to_begin) == classes.of(places.rows, 0))
+        return piece;
+    }
+    return std::nullopt;
+  }
+
+  bool rewrite_like(Instr* x, const hlo::DimClasses& classes) {
+    for (const auto& [key, places] : places_) {
+      const auto piece = x->users().empty() ? std::nullopt : find_like(x, places, classes);
+      if (!piece) continue;
+      replace(x, pack_dimensions(b_, x->operand(0), piece->from_begin, places));
+      return true;
+    }
+    return false;
+  }
+
   bool is_counted(const Instr* x, int64_t d, const hlo::DimClasses& classes) const {
     const auto found = open_.find(classes.of(x, d));
     return found != open_.end() && hlo::is_first_rows(*found->second.of);
@@ -107,11 +136,15 @@ class Merger {
         (x->users().empty() && x != entry_->root()))
       return false;
     const int64_t along = x->dimensions()[0];
-    const std::vector<Instr*>& parts = x->operands();
-    if (std::none_of(parts.begin(), parts.end(),
-                     [&](const Instr* part) { return is_counted(part, along, classes); }))
-      return false;
-    const Joined& joined = this->joined(x, along, classes);
+    std::vector<Instr*> parts = x->operands();
+    const bool counted = std::any_of(parts.begin(), parts.end(), [&](const Instr* part) {
+      return is_counted(part, along, classes);
+    });
+    const Joined* like = counted ? nullptr : find_joined(x, along, classes);
+    if (!counted && !like) return false;
+    const Joined& joined = counted ? this->joined(x, along, classes) : *like;
+    for (size_t k = 0; like && k < parts.size(); ++k)
+      parts[k] = counted_as(parts[k], along, like->of[k]);
     Instr* made = b_.take(parts.back(), joined.at.back(), along);
     for (size_t k = parts.size() - 1; k-- > 0;) {
       Instr* here = b_.broadcast(joined.before[k], made->shape().extents(), {along});
@@ -126,7 +159,28 @@ class Merger {
   // front of its end (the last one has none).
   struct Joined {
     std::vector<Instr*> at, before;
+    std::vector<Instr*> of;  // 0, 1, … of the part, of which as many count as are there; or null
+    Ints bounds;             // of the parts
   };
+
+  // A concatenation of parts that follow nothing, whose result is counted as that of another one of
+  // such parts.
+  const Joined* find_joined(const Instr* x, int64_t along, const hlo::DimClasses& classes) const {
+    Ints bounds;
+    for (const Instr* part : x->operands()) bounds.push_back(part->shape().dim(along));
+    for (const auto& [key, joined] : joined_)
+      if (joined.bounds == bounds && classes.of(x, along) == classes.of(joined.at[0], 0))
+        return &joined;
+    return nullptr;
+  }
+
+  // x, along a dimension of which as many count as of the line. Nothing else changes.
+  Instr* counted_as(Instr* x, int64_t along, Instr* line) {
+    if (!line) return x;
+    Instr* zero = b_.broadcast(b_.scalar(Type::s32, 0), line->shape().extents(), {});
+    Instr* is_there = b_.compare(hlo::Direction::ge, line, zero);
+    return b_.select(b_.broadcast(is_there, x->shape().extents(), {along}), x, x);
+  }
 
   const Joined& joined(Instr* x, int64_t along, const hlo::DimClasses& classes) {
     std::vector<Known> key;
@@ -141,6 +195,12 @@ class Merger {
     Instr* rows = first_rows_of(b_, b_.iota(line, 0), ends.back());
     const auto all = [&](Instr* scalar) { return b_.broadcast(scalar, line.extents(), {}); };
     Joined& made = found->second;
+    for (const Instr* part : x->operands()) {
+      made.bounds.push_back(part->shape().dim(along));
+      made.of.push_back(nullptr);
+      for (const auto& [merged, places] : places_)
+        if (classes.of(places.rows, 0) == classes.of(part, along)) made.of.back() = places.rows;
+    }
     for (size_t k = 0; k < key.size(); ++k) {
       made.at.push_back(k == 0 ? rows : b_.binary(Opcode::subtract, rows, all(ends[k - 1])));
       if (k + 1 < key.size())
@@ -160,6 +220,10 @@ class Merger {
     Instr* made = merges ? pack_dimensions(b_, from, piece.from_begin,
                                            places(from, piece.from_begin, piece.from_end, classes))
                          : split(x, piece, classes);
+    replace(x, made);
+  }
+
+  void replace(Instr* x, Instr* made) {
     if (made->shape().extents() != x->shape().extents())
       made = b_.reshape(made, x->shape().extents());
     made->add_notes(*x);

@@ -20,6 +20,32 @@ Instr* repeated_scalar(const Instr* x) {
   return repeats ? x->operand(0) : nullptr;
 }
 
+// What differs along one of the merged dimensions only, such as positions in a grid: it is looked
+// up by that one. Null: x is something else.
+Instr* pack_repeated(hlo::Builder& b, Instr* x, int64_t at, const MergedPlaces& places) {
+  const auto merged = static_cast<int64_t>(places.digits.size());
+  if (!x->is(Opcode::broadcast)) return nullptr;
+  Ints dimensions = x->dimensions(), extents = x->shape().extents();
+  int64_t own = -1;
+  for (size_t k = 0; k < dimensions.size(); ++k) {
+    int64_t& d = dimensions[k];
+    if (d < at) continue;
+    if (d >= at + merged) {
+      d -= merged - 1;
+      continue;
+    }
+    if (own >= 0) return nullptr;
+    own = static_cast<int64_t>(k);
+  }
+  if (own < 0) return nullptr;
+  int64_t& d = dimensions[static_cast<size_t>(own)];
+  Instr* digit = places.digits[static_cast<size_t>(d - at)];
+  d = at;
+  extents.erase(extents.begin() + at, extents.begin() + at + merged);
+  extents.insert(extents.begin() + at, digit->shape().dim(0));
+  return b.broadcast(b.take(x->operand(0), digit, own), extents, dimensions);
+}
+
 }  // namespace
 
 Instr* first_rows_of(hlo::Builder& b, Instr* x, Instr* count) {
@@ -31,6 +57,7 @@ Instr* first_rows_of(hlo::Builder& b, Instr* x, Instr* count) {
 MergedPlaces make_places(hlo::Builder& b, const Ints& bounds, const std::vector<Instr*>& extents) {
   MergedPlaces made;
   made.extents = extents;
+  made.bounds = bounds;
   made.digits.resize(bounds.size());
   int64_t elems = 1;
   Instr* count = nullptr;
@@ -64,6 +91,7 @@ Instr* places_in_packed(hlo::Builder& b, const Ints& bounds, const std::vector<I
 
 Instr* pack_dimensions(hlo::Builder& b, Instr* x, int64_t at, const MergedPlaces& places) {
   const auto merged = static_cast<int64_t>(places.digits.size());
+  if (Instr* made = pack_repeated(b, x, at, places)) return made;
   hlo::GatherAttrs attrs;
   attrs.slice_sizes = x->shape().extents();
   for (int64_t d = at; d < at + merged; ++d) {

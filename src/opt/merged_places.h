@@ -16,6 +16,7 @@ struct MergedPlaces {
   std::vector<hlo::Instr*> digits;   // [N] each: the place in each of the dimensions
   hlo::Instr* of_packed = nullptr;   // [N, dimensions]: all of them
   std::vector<hlo::Instr*> extents;  // s32[]: what is there of each dimension
+  hlo::Ints bounds;                  // not of those that were read
 };
 MergedPlaces make_places(hlo::Builder& b, const hlo::Ints& bounds,
                          const std::vector<hlo::Instr*>& extents);
