@@ -1,7 +1,7 @@
 // A model whose inputs have other shapes from run to run, as a caller has it who says nothing of
 // them (OpenOptions::late):
 //   many_sizes MODEL.onnx RUN.npz [RUN.npz ...] [--threads N] [--rounds N] [--outputs DIR]
-//              [--profile] [--log]
+//              [--profile] [--log] [--dump DIR]
 // One line per run: the milliseconds of its first time (with what is compiled for it), the first
 // quartile of `--rounds` later ones, and the compilations so far. The results go to DIR/RUN.npz.
 // --profile: the kernels of the last run. --log: why there are no programs for several sizes.
@@ -45,6 +45,8 @@ int main(int argc, char** argv) {
       rounds = static_cast<size_t>(std::max(1, std::atoi(argv[++i])));
     else if (argument == "--outputs" && has_value)
       outputs_directory = argv[++i];
+    else if (argument == "--dump" && has_value)
+      compile.dump = argv[++i];
     else if (argument == "--profile")
       profile = true;
     else if (argument == "--log")

@@ -64,6 +64,14 @@ class Trimming {
   // Where operators stand between the kernels that do not say what they make of a symbol.
   const std::string& why_not() const { return why_not_; }
 
+  // Inside the fusion: what makes this leaf.
+  static const Instr* root_of(const Instr* fusion, size_t leaf) {
+    const Instr* root = fusion->called().at(0)->root();
+    return fusion->shape().is_tuple() && root->is(Opcode::tuple)
+               ? hlo::operand_with_leaf(root, leaf)
+               : root;
+  }
+
   std::set<int> symbols_of(const Instr* instr) const {
     std::set<int> result;
     const std::vector<tensor::Shape> leaves = hlo::leaves_of(instr->shape());
@@ -103,6 +111,9 @@ class Trimming {
     const Instr* fusion = pending->fusion;
     const hlo::DimClasses local(fusion, classes_);
     const WindowReads windows = window_reads(fusion, classes_, symbols_);
+    for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf)
+      if (!padding_may_be_known(root_of(fusion, leaf), fusion, *entry_))
+        reaches_.forget(fusion, leaf);
     Request request = make_request(fusion, local, pending->stitched.kernel, windows);
     if (request.kernel.groups.empty()) {
       count_on_inputs(fusion, request, windows, {});
@@ -236,7 +247,8 @@ class Trimming {
       const auto found = making->times.find(number_class);
       const int64_t each = found == making->times.end() ? 1 : found->second;
       const bool is_result = outer == making->fusion;
-      digits.push_back({stride * numbers / each, group_of(s, number_class, each, making),
+      digits.push_back({std::max<int64_t>(stride * numbers / each, 1),
+                        group_of(s, number_class, each, making),
                         is_result ? reaches_.of(outer, leaf, d).granule : 1,
                         !is_result && making->windows.of_input(number, s)});
       dims.push_back(d);
@@ -251,12 +263,14 @@ class Trimming {
   // Classes of which an array has other dimensions inside than what is merged: they are counted by
   // the extent's own numbers, in all arrays.
   void drop_split(const Instr* inner, size_t inner_leaf, const Instr* outer, size_t leaf,
-                  Making* making) const {
+                  size_t number, Making* making) const {
     const tensor::Shape shape = hlo::leaves_of(outer->shape())[leaf];
     for (int64_t d = 0; shape.is_array() && d < shape.rank(); ++d) {
       const int s = classes_.symbol_of(outer, d, leaf);
       const auto found = making->times.find(making->local.of(inner, d, inner_leaf));
       if (s < 0 || found == making->times.end()) continue;
+      // A window's input says nothing of the loops.
+      if (making->windows.of_input(number, s)) continue;
       // The batch stands right inside of it, or is merged with it.
       int64_t inside = shape.dim(d) / symbols_[static_cast<size_t>(s)].bound;
       for (int64_t e = d + 1; e < shape.rank() && inside < found->second; ++e)
@@ -281,9 +295,9 @@ class Trimming {
     Making making{
         fusion, local, kernel, windows, numbers_of(fusion, local), cut_in(computation, local)};
     for (size_t i = 0; i < fusion->operands().size(); ++i)
-      drop_split(computation.parameters()[i], 0, fusion->operand(i), 0, &making);
+      drop_split(computation.parameters()[i], 0, fusion->operand(i), 0, i, &making);
     for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf)
-      drop_split(computation.root(), leaf, fusion, leaf, &making);
+      drop_split(computation.root(), leaf, fusion, leaf, fusion->operands().size() + leaf, &making);
     for (size_t i = 0; i < fusion->operands().size(); ++i)
       add_array(computation.parameters()[i], 0, fusion->operand(i), 0, &making);
     for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf)
@@ -379,10 +393,7 @@ class Trimming {
       }
     for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf) {
       if (!reaches_.is_counted_on(fusion, leaf)) continue;
-      const Instr* root = computation.root();
-      visit(fusion->shape().is_tuple() && root->is(Opcode::tuple)
-                ? hlo::operand_with_leaf(root, leaf)
-                : root);
+      visit(root_of(fusion, leaf));
     }
     std::unordered_map<const hlo::Computation*, const Instr*> callers;
     for (const Instr* instr : all)
@@ -402,6 +413,7 @@ class Trimming {
           visit(callers.at(instr->parent())->operand(number));
         continue;
       }
+      if (mixes_padding(instr)) continue;
       if (instr->is(Opcode::fusion)) visit(instr->called().at(0)->root());
       for (const Instr* operand : instr->operands()) visit(operand);
     }

@@ -38,6 +38,13 @@ void Reaches::count_on(const Instr* instr, size_t leaf, int64_t d, Reach reach) 
   found_[instr].emplace(std::pair(leaf, d), Reach()).first->second.join(reach);
 }
 
+void Reaches::forget(const Instr* instr, size_t leaf) {
+  const auto found = found_.find(instr);
+  if (found == found_.end()) return;
+  std::erase_if(found->second, [&](const auto& one) { return one.first.first == leaf; });
+  if (found->second.empty()) found_.erase(found);
+}
+
 Reach Reaches::of(const Instr* instr, size_t leaf, int64_t d) const {
   const auto found = found_.find(instr);
   if (found == found_.end()) return {};
@@ -104,16 +111,19 @@ class Finder {
       const int symbol = classes_.symbol_of(x, link.from);
       if (link.kind != hlo::DimKind::window || symbol < 0) continue;
       const int64_t seen = hlo::seen_behind(link.window);
-      if (seen == 0) continue;
+      if (seen == 0 && link.window.stride == 1) continue;
       const int64_t numbers =
           x->shape().dim(link.from) / symbols_[static_cast<size_t>(symbol)].bound;
       const int64_t beyond = (seen + numbers - 1) / numbers;
-      found_.read.push_back(x);
       const Instr* from = source(x);
-      if (from->is(Opcode::parameter))
+      // What windows make of zeros is none, so what is counted on of their results behind the
+      // extent says nothing of the input.
+      if (from->is(Opcode::parameter)) {
         found_.inputs.push_back({static_cast<size_t>(from->parameter_number()), symbol, beyond});
-      else
+      } else if (seen > 0) {
+        found_.read.push_back(x);
         found_.own[symbol] += beyond;
+      }
     }
   }
 

@@ -29,6 +29,7 @@ class Reaches {
  public:
   explicit Reaches(const hlo::DimClasses& classes) : classes_(classes) {}
   void count_on(const hlo::Instr* instr, size_t leaf, int64_t d, Reach reach);
+  void forget(const hlo::Instr* instr, size_t leaf);
   Reach of(const hlo::Instr* instr, size_t leaf, int64_t d) const;
   bool is_counted_on(const hlo::Instr* instr) const { return found_.count(instr) > 0; }
   bool is_counted_on(const hlo::Instr* instr, size_t leaf) const;

@@ -180,6 +180,20 @@ class Finder {
            (extent < 0 || extent > digit.stride / term.factor);
   }
 
+  // All smaller terms together, those that run through a digit, too, stay inside of what one value
+  // of this one takes of the digit, as the elements of several rows in one loop do.
+  bool takes_in(const Linear::Term& term, const Touch& access, const Digit& digit) const {
+    const int64_t own = term.factor * digit.stride;
+    int64_t below = access.index.constant % own;
+    for (const Linear::Term& other : access.index.terms) {
+      if (other.factor >= own) continue;
+      const int64_t extent = variables_[other.var.index()].extent;
+      if (extent < 0 || other.factor < 0) return false;
+      below += other.factor * (extent - 1);
+    }
+    return below < own;
+  }
+
   bool is_around(uint32_t outer, uint32_t var) const {
     for (int at = variables_[var].parent; at >= 0; at = variables_[static_cast<size_t>(at)].parent)
       if (static_cast<uint32_t>(at) == outer) return true;
@@ -298,10 +312,14 @@ class Finder {
                                   fmt::format("a loop over {} runs over several dimensions",
                                               k_.buffer(access.buffer).name),
                                   digits[d].group);
-        for (const Linear::Term& term : part.terms)
-          if (std::none_of(through.begin(), through.end(),
-                           [&](const auto& other) { return other.var == term.var; }))
-            variables_[term.var.index()].elsewhere = true;
+        for (const Linear::Term& term : part.terms) {
+          const bool is_one = std::any_of(through.begin(), through.end(),
+                                          [&](const auto& other) { return other.var == term.var; });
+          if (is_one || (takes_in(term, access, digits[d]) &&
+                         learn(term.var.value, term.factor, part, digits[d], changed)))
+            continue;
+          variables_[term.var.index()].elsewhere = true;
+        }
         continue;
       }
       for (const Linear::Term& term : part.terms)
