@@ -205,7 +205,7 @@ class Trimming {
     group.times = each;
     group.bound = symbol.bound * each;
     group.least = std::min(symbol.least, symbol.bound) * each;
-    group.beyond = beyond(making->fusion, making->windows, symbol_number);
+    group.beyond = numbers_beyond(beyond(making->fusion, making->windows, symbol_number), each);
     for (size_t i = 0; i < making->fusion->operands().size(); ++i)
       if (making->fusion->operand(i) == extent(symbol_number)) group.extent = kernel::BufferId(i);
     if (!group.extent.valid())  // pass_extents was left out
@@ -282,11 +282,11 @@ class Trimming {
     }
   }
 
-  // Numbers of a symbol that a fusion computes behind the extent.
+  // How far a fusion computes behind the extent of a symbol (Reach::beyond).
   int64_t beyond(const Instr* fusion, const WindowReads& windows, int symbol) const {
     const auto own = windows.own.find(symbol);
-    return reaches_.of_results(fusion, symbol).beyond +
-           (own == windows.own.end() ? 0 : own->second);
+    return std::max(reaches_.of_results(fusion, symbol).beyond,
+                    own == windows.own.end() ? 0 : own->second);
   }
 
   Request make_request(const Instr* fusion, const hlo::DimClasses& local,

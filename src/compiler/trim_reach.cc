@@ -28,6 +28,10 @@ std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
   return result;
 }
 
+int64_t numbers_beyond(int64_t beyond, int64_t numbers) {
+  return (beyond * numbers + kPartsBeyond - 1) / kPartsBeyond;
+}
+
 void Reach::join(const Reach& other) {
   granule = lower::common_reach(granule, other.granule);
   beyond = std::max(beyond, other.beyond);
@@ -114,7 +118,7 @@ class Finder {
       if (seen == 0 && link.window.stride == 1) continue;
       const int64_t numbers =
           x->shape().dim(link.from) / symbols_[static_cast<size_t>(symbol)].bound;
-      const int64_t beyond = (seen + numbers - 1) / numbers;
+      const int64_t beyond = (seen * kPartsBeyond + numbers - 1) / numbers;
       const Instr* from = source(x);
       // What windows make of zeros is none, so what is counted on of their results behind the
       // extent says nothing of the input.
@@ -122,7 +126,8 @@ class Finder {
         found_.inputs.push_back({static_cast<size_t>(from->parameter_number()), symbol, beyond});
       } else if (seen > 0) {
         found_.read.push_back(x);
-        found_.own[symbol] += beyond;
+        int64_t& own = found_.own[symbol];
+        own = std::max(own, beyond);
       }
     }
   }

@@ -12,13 +12,17 @@
 
 namespace heddle::compiler {
 
-// All of a dimension is counted on up to its extent and `beyond` more, rounded up to `granule`;
-// both in numbers of the symbol.
+// All of a dimension is counted on up to its extent and `beyond` more, rounded up to `granule`, in
+// numbers of the symbol; `beyond` in parts of one, as a dimension may have several elements to
+// each.
+constexpr int64_t kPartsBeyond = 64;
 struct Reach {
   int64_t granule = 1, beyond = 0;
   bool is_extent() const { return granule == 1 && beyond == 0; }
   void join(const Reach& other);  // what both count on
 };
+// Elements of a dimension that has so many to one of the symbol's.
+int64_t numbers_beyond(int64_t beyond, int64_t numbers);
 
 // The dimensions of operand 0 (and 1 of a dot) that an instruction reduces. A scatter goes through
 // all of its positions.

@@ -221,8 +221,8 @@ class Trimmer {
     const TrimGroup& of = request_.groups[static_cast<size_t>(group)];
     if (granule >= of.bound) return end = k_.constant(of.bound);
     ExprId n = k_.convert(k_.load(of.extent, {k_.constant(0)}), Type::s64);
-    if (of.beyond != 0) n = k_.binary(Op::add, n, k_.constant(of.beyond));
     if (of.times != 1) n = k_.binary(Op::mul, n, k_.constant(of.times));
+    if (of.beyond != 0) n = k_.binary(Op::add, n, k_.constant(of.beyond));
     if (granule > 1) {
       n = k_.binary(Op::floor_div, k_.binary(Op::add, n, k_.constant(granule - 1)),
                     k_.constant(granule));

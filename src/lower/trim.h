@@ -26,7 +26,7 @@ struct TrimGroup {
   bool reduced = false;     // by this kernel
   int64_t least = 1;        // there are no fewer numbers
   int64_t times = 1;        // numbers to one of the extent: rows of a batch
-  int64_t beyond = 0;       // so many of the extent behind it are wanted, too: zeros, for windows
+  int64_t beyond = 0;       // so many numbers behind them are wanted, too: zeros, for windows
 };
 
 // Elements [k * stride, (k + 1) * stride) of a buffer (modulo bound * stride) are of number k.

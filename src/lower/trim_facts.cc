@@ -306,7 +306,8 @@ class Finder {
           std::any_of(through.begin(), through.end(), [&](const Linear::Term& term) {
             return runs_through(term, digits[d]) || part.factor(term.var) != 0;
           });
-      if (is_through || crosses(part, digits[d], access.buffer)) {
+      const bool crossed = crosses(part, digits[d], access.buffer);
+      if (is_through || crossed) {
         if (request_.groups[static_cast<size_t>(digits[d].group)].reduced)
           return refused_.because("trim-reduced",
                                   fmt::format("a loop over {} runs over several dimensions",
@@ -315,7 +316,7 @@ class Finder {
         for (const Linear::Term& term : part.terms) {
           const bool is_one = std::any_of(through.begin(), through.end(),
                                           [&](const auto& other) { return other.var == term.var; });
-          if (is_one || (takes_in(term, access, digits[d]) &&
+          if (is_one || (!crossed && takes_in(term, access, digits[d]) &&
                          learn(term.var.value, term.factor, part, digits[d], changed)))
             continue;
           variables_[term.var.index()].elsewhere = true;
