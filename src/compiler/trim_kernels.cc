@@ -30,7 +30,7 @@ int64_t elems_of(const kernel::Buffer& buffer) {
 
 // Whether it does not matter how many of its elements are there.
 bool is_small(const kernel::Kernel& kernel) {
-  constexpr int64_t kFew = 4096;
+  constexpr int64_t kFew = 1 << 14;  // some ten microseconds
   return std::all_of(kernel.buffers.begin(), kernel.buffers.end(),
                      [](const kernel::Buffer& buffer) { return elems_of(buffer) <= kFew; });
 }
