@@ -180,6 +180,23 @@ int64_t segments_of(const Gemm& gemm, const GemmShape& shape, const Stage& stage
          (gemm.my > 1 ? count_segments(line_parts(gemm, shape, stage)) : 1);
 }
 
+// Predicted cycles of a line of windows; of a bounded one per row, summed over samples of the
+// possible rows, of which whole tiles are computed.
+double cycles_of_windows(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
+                         int64_t row_bytes, const target::Target& target) {
+  const int64_t least = least_rows(stage.instr, shape.m_extent);
+  if (least == shape.m_extent) return cost::window_cycles(gemm, shape, row_bytes, target);
+  constexpr int64_t kSamples = 32;
+  const int64_t step = std::max<int64_t>(1, (shape.m_extent - least) / kSamples);
+  GemmShape sample = shape;
+  double cycles = 0;
+  for (int64_t rows = shape.m_extent; rows >= least; rows -= step) {
+    sample.m_extent = std::min((rows + gemm.mr - 1) / gemm.mr * gemm.mr, shape.m_extent);
+    cycles += cost::window_cycles(gemm, sample, row_bytes, target) / static_cast<double>(rows);
+  }
+  return cycles;
+}
+
 // Short lines are joined: `my` of them are one tile.
 void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const target::Target& target,
                  Gemm* best) {
@@ -201,7 +218,7 @@ void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const targe
         static_cast<int>(std::clamp<int64_t>(tile.rows / shape.m_extent, 1, shape.y_extent));
     const int64_t heights = candidate.my > 1 ? shapes_along(shape.y_extent, candidate.my)
                                              : shapes_along(shape.m_extent, candidate.mr);
-    cheapest.add(candidate, cost::window_cycles(candidate, shape, row_bytes, target),
+    cheapest.add(candidate, cycles_of_windows(candidate, shape, stage, row_bytes, target),
                  heights * panel_shapes(candidate, shape.n_extent));
   };
   if (target.vector_registers >= 32) {
