@@ -27,7 +27,8 @@ struct Family {
 };
 
 // Errors: a dimension of which no extent is known or several are, those of text_at and of the
-// text's import, an input whose shape is another one than that which was asked for.
+// text's import, an input whose shape is another one than that which was asked for (unless
+// extents of dimensions are).
 Import family_import(Family family);
 
 }  // namespace heddle::api

@@ -244,6 +244,9 @@ void LateProgram::compile_stage(const std::shared_ptr<Part>& part) {
   const std::lock_guard lock(mutex_);
   part->program = std::move(*program);
   part->is_interpreted = false;
+  const int64_t before = part->bytes;
+  count_bytes(part.get());
+  if (part->kept) bytes_ += part->bytes - before;
 }
 
 Result<LateProgram::Made> LateProgram::make(import::Options options) {

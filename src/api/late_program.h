@@ -99,7 +99,8 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   Result<std::unique_ptr<Context>> make_context(
       std::shared_ptr<runtime::Cancellation> cancellation) override;
 
-  // A count that was guessed was `count`: later programs are for so many, and more.
+  // A count that was guessed was `count`: later programs are for so many, and more; of a very large
+  // one, for exact counts.
   void guess(int64_t count);
   // The node from which a run with these inputs walks: of their shapes (text_of), or of a bucket of
   // them. Errors: none that the run would not have with an exact program.
@@ -165,7 +166,8 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   std::vector<std::shared_ptr<Node>> leaves_;
   std::shared_ptr<Part> first_;  // stays, for who looks at it: compiled(), state_ports()
   int64_t uses_ = 0, bytes_ = 0, compilations_ = 0;
-  // Of counts without a bound; 0: there are none, as far as is known; -1: they are too large.
+  // Of counts without a bound; 0: there are none, as far as is known; -1: they are too large to
+  // be guessed.
   int64_t guess_ = 0;
   std::optional<SizeBuckets> sizes_;
   SharedWeights shared_;  // of `making_`

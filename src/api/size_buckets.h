@@ -49,7 +49,7 @@ class SizeBuckets {
   std::optional<SizeBucket> choose(const std::vector<tensor::Shape>& shapes);
   // There is no such program: a smaller one may be, or one whose extents are counted in steps, the
   // largest power of two that divides all that there were. choose() has it next. After a few of
-  // them there are no buckets any more.
+  // them there are no new buckets.
   void refuse(const SizeBucket& bucket);
   // Nor is there one for other extents: there are no buckets from here on, beside those that were
   // chosen already. A wide one says nothing of the narrower.

@@ -64,14 +64,6 @@ class Trimming {
   // Where operators stand between the kernels that do not say what they make of a symbol.
   const std::string& why_not() const { return why_not_; }
 
-  // Inside the fusion: what makes this leaf.
-  static const Instr* root_of(const Instr* fusion, size_t leaf) {
-    const Instr* root = fusion->called().at(0)->root();
-    return fusion->shape().is_tuple() && root->is(Opcode::tuple)
-               ? hlo::operand_with_leaf(root, leaf)
-               : root;
-  }
-
   std::set<int> symbols_of(const Instr* instr) const {
     std::set<int> result;
     const std::vector<tensor::Shape> leaves = hlo::leaves_of(instr->shape());
@@ -112,7 +104,7 @@ class Trimming {
     const hlo::DimClasses local(fusion, classes_);
     const WindowReads windows = window_reads(fusion, classes_, symbols_);
     for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf)
-      if (!padding_may_be_known(root_of(fusion, leaf), fusion, *entry_))
+      if (!padding_may_be_known(hlo::root_of_leaf(fusion, leaf), fusion, *entry_))
         reaches_.forget(fusion, leaf);
     Request request = make_request(fusion, local, pending->stitched.kernel, windows);
     if (request.kernel.groups.empty()) {
@@ -393,7 +385,7 @@ class Trimming {
       }
     for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf) {
       if (!reaches_.is_counted_on(fusion, leaf)) continue;
-      visit(root_of(fusion, leaf));
+      visit(hlo::root_of_leaf(fusion, leaf));
     }
     std::unordered_map<const hlo::Computation*, const Instr*> callers;
     for (const Instr* instr : all)

@@ -106,6 +106,42 @@ ENTRY e {
   EXPECT_EQ(local.of(inside.parameters()[1], 0), local.of(inside.root(), 0, 0));
 }
 
+TEST(DimClasses, LeavesOfTuplesInsideOfTuplesFollow) {
+  auto module = *parse_module(R"(
+HloModule nested, heddle_symbols={rows 8 -1 1 0.0}
+larger {
+  a = f32[] parameter(0)
+  i = s32[] parameter(1)
+  b = f32[] parameter(2)
+  j = s32[] parameter(3)
+  c = pred[] compare(a, b), direction=GT
+  d = f32[] select(c, a, b)
+  k = s32[] select(c, i, j)
+  ROOT t = (f32[], s32[]) tuple(d, k)
+}
+f {
+  x = f32[8,4] parameter(0)
+  at = s32[8,4] iota(), iota_dimension=1
+  low = f32[] constant(-inf)
+  none = s32[] constant(0)
+  most = (f32[8], s32[8]) reduce(x, at, low, none), dimensions={1}, to_apply=larger
+  y = f32[8,4] negate(x)
+  ROOT both = (f32[8,4], (f32[8], s32[8])) tuple(y, most)
+}
+ENTRY e {
+  x = f32[8,4] parameter(0)
+  made = (f32[8,4], (f32[8], s32[8])) fusion(x), kind=kLoop, calls=f
+  most = (f32[8], s32[8]) get-tuple-element(made), index=1
+  place = s32[8] get-tuple-element(most), index=1
+  ROOT z = s32[8] negate(place)
+})");
+  DimClasses classes(*module);
+  ASSERT_TRUE(classes.assign(module->symbols));
+  EXPECT_EQ(classes.symbol_of(named(*module, "made"), 0, 2), 0);
+  EXPECT_EQ(classes.symbol_of(named(*module, "most"), 0, 1), 0);
+  EXPECT_EQ(classes.symbol_of(named(*module, "z"), 0), 0);
+}
+
 TEST(DimClasses, RowsOfASortAreNotItsOwn) {
   auto module = *parse_module(R"(
 HloModule sorted, heddle_symbols={rows 8 -1 1 0.0; columns 4 -1 1 0.1}

@@ -25,10 +25,12 @@ size_t first_leaf_of(const Instr* element) {
   return leaf;
 }
 
-const Instr* operand_with_leaf(const Instr* tuple, size_t leaf) {
+const Instr* root_of_leaf(const Instr* fusion, size_t leaf) {
+  const Instr* root = fusion->called().at(0)->root();
+  if (!root->is(Opcode::tuple)) return root;
   size_t i = 0;
-  for (size_t count; leaf >= (count = leaf_count(tuple->operand(i)->shape())); ++i) leaf -= count;
-  return tuple->operand(i);
+  for (size_t count; leaf >= (count = leaf_count(root->operand(i)->shape())); ++i) leaf -= count;
+  return root->operand(i);
 }
 
 Origin origin_of(const Instr* value) {

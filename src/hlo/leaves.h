@@ -15,8 +15,8 @@ size_t leaf_count(const tensor::Shape& shape);
 // Of the tuple that an element is taken from: the number of the element's first leaf.
 size_t first_leaf_of(const Instr* element);
 
-// The operand of a tuple that holds this leaf.
-const Instr* operand_with_leaf(const Instr* tuple, size_t leaf);
+// Inside of a fusion: what makes this leaf of its value.
+const Instr* root_of_leaf(const Instr* fusion, size_t leaf);
 
 // Leaf number `leaf` of the value of `maker`.
 struct Origin {
