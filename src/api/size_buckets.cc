@@ -148,6 +148,14 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
   }
   if (stopped_ || refused_.size() >= kMostRefused) return std::nullopt;
   narrow(*now, small, &bucket);
+  const bool has_steps =
+      std::ranges::any_of(differ_, [&](const auto& name) { return steps_.at(name) > 1; });
+  if (refused_.contains(bucket.text()) && !in_steps_ && has_steps) {
+    in_steps_ = true;
+    bucket.bounds.clear();
+    bucket.least.clear();
+    narrow(*now, small, &bucket);
+  }
   if (refused_.contains(bucket.text())) return std::nullopt;
   made_.push_back(bucket);
   return bucket;
@@ -199,12 +207,8 @@ bool SizeBuckets::is_wide(const SizeBucket& bucket) const {
 
 void SizeBuckets::stop(const SizeBucket& bucket) { stopped_ = stopped_ || !is_wide(bucket); }
 
-// A narrower bucket comes before one in steps.
 void SizeBuckets::refuse(const SizeBucket& bucket) {
   refused_.insert(bucket.text());
-  in_steps_ = in_steps_ || (!is_wide(bucket) && std::ranges::any_of(differ_, [&](const auto& name) {
-                return steps_.at(name) > 1;
-              }));
   std::erase(made_, bucket);
 }
 

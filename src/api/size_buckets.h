@@ -47,9 +47,9 @@ class SizeBuckets {
   // one before, or at most four times as large as its least extents (where all differ, at 17 to 256
   // sixteen times); behind a few of these one takes all extents that there were.
   std::optional<SizeBucket> choose(const std::vector<tensor::Shape>& shapes);
-  // There is no such program: a smaller one may be, or one whose extents are counted in steps, the
-  // largest power of two that divides all that there were. choose() has it next. After a few of
-  // them there are no new buckets.
+  // There is no such program: a smaller one may be, and then one whose extents are counted in
+  // steps, the largest power of two that divides all that there were. choose() has it next. After a
+  // few of them there are no new buckets.
   void refuse(const SizeBucket& bucket);
   // Nor is there one for other extents: there are no buckets from here on, beside those that were
   // chosen already. A wide one says nothing of the narrower.

@@ -106,6 +106,9 @@ TEST(SizeBuckets, InStepsWhereOnesAreRefused) {
   const auto ones = buckets.choose(shapes({96}));
   EXPECT_EQ(ones->text(), "[*] h=65..256");
   buckets.refuse(*ones);
+  const auto narrow = buckets.choose(shapes({96}));
+  EXPECT_EQ(narrow->text(), "[*] h=65..128") << "steps were not why, perhaps";
+  buckets.refuse(*narrow);
   const auto steps = buckets.choose(shapes({96}));
   EXPECT_EQ(steps->text(), "[*] h=32*1..4");
   EXPECT_EQ(steps->step("h"), 32);
