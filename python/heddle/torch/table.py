@@ -31,7 +31,7 @@ def row(*names: str) -> Callable[[_Row], _Row]:
 
 
 def find(target: Any) -> Row | None:
-    """The row of an operator, or None. Those of prims and transformers are called "prims.NAME" …"""
+    """The row of an operator, or None. Those outside ATen are called "prims.NAME", "transformers.NAME"."""
     schema = getattr(target, "_schema", None)
     if schema is None:
         return None
