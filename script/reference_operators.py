@@ -139,7 +139,7 @@ def torch_rows():
 def torch_page(made):
     names = torch_rows()
     lines = ["# Operators of PyTorch", "", made.format("python/heddle/torch/ops_*.py"),
-             f"The {len(names)} operators of ATen and prims that `torch.compile(model, backend=\"heddle\")` computes itself. A name without an overload stands for all of its overloads. "
+             f"The {len(names)} operators (of ATen where no other name space is given) that `torch.compile(model, backend=\"heddle\")` computes itself. A name without an overload stands for all of its overloads. "
              "PyTorch's decompositions bring others down to these, and what is left runs in PyTorch ([pytorch.md](../pytorch.md#what-runs-in-pytorch)).", "",
              ", ".join(f"`{name}`" for name in names) + "."]
     return "\n".join(lines) + "\n"

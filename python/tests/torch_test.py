@@ -251,6 +251,46 @@ class TorchTest(unittest.TestCase):
         for a, b in zip(model.parameters(), other.parameters()):
             torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-5)
 
+    def test_products_of_groups(self):
+        grouped = torch.ops.aten._grouped_mm
+        torch.manual_seed(0)
+        x, y = torch.randn(32, 16), torch.randn(32, 24)
+        w = torch.randn(4, 16, 24)
+        for ends in ([4, 4, 20, 32], [0, 0, 0, 0], [32, 32, 32, 32], [0, 5, 5, 17], [1, 2, 3, 4]):
+            ends, rows = torch.tensor(ends, dtype=torch.int32), ends[-1]
+            # PyTorch leaves rows after the last group as they are
+            self.check(lambda x, w, ends: grouped(x, w, ends)[:rows], x, w, ends)
+            self.check(lambda w, x, ends: grouped(w, x.t(), ends)[:, :rows],
+                       w.transpose(1, 2).contiguous(), x, ends)
+            self.check(lambda x, y, ends: grouped(x.t(), y, ends), x, y, ends)
+            with torch.no_grad():
+                rest = compiled(lambda x, w, ends: grouped(x, w, ends))(x, w, ends)[rows:]
+            self.assertFalse(rest.any())
+        self.check(lambda x, y: grouped(x, y), w, w.transpose(1, 2).contiguous())
+        weights = [w.clone().requires_grad_() for _ in range(2)]
+        ends = torch.tensor([7, 7, 30, 32], dtype=torch.int32)
+        for weight, wrap in zip(weights, (compiled, lambda f: f)):
+            wrap(lambda x, w, ends: (grouped(x, w, ends) ** 2).sum())(x, weight, ends).backward()
+        torch.testing.assert_close(weights[0].grad, weights[1].grad, rtol=1e-4, atol=1e-3)
+
+    def test_products_of_groups_in_16_bits(self):
+        x, w = torch.randn(20, 16).bfloat16(), torch.randn(3, 16, 8).bfloat16()
+        ends = torch.tensor([9, 9, 20], dtype=torch.int32)
+        with torch.no_grad():
+            got = compiled(torch.ops.aten._grouped_mm)(x, w, ends)
+        torch.testing.assert_close(got, torch.ops.aten._grouped_mm(x, w, ends))
+
+    def test_ends_of_groups_out_of_range(self):
+        """PyTorch reads other memory there; a program ends, with the groups inside the rows."""
+        x, w = torch.randn(8, 4), torch.randn(2, 4, 4)
+        with torch.no_grad():
+            grouped = compiled(torch.ops.aten._grouped_mm)
+            for ends in ([3, 2 ** 31 - 1], [-5, 8], [6, 2]):
+                got = grouped(x, w, torch.tensor(ends, dtype=torch.int32))
+                self.assertTrue(got.isfinite().all())
+            torch.testing.assert_close(grouped(x, w, torch.tensor([3, 99], dtype=torch.int32)),
+                                       torch.cat([x[:3] @ w[0], x[3:] @ w[1]]))
+
     def test_what_has_no_row_runs_in_pytorch(self):
         def function(x):
             return torch.poisson((x @ x.t()).abs() + 1).exp() * 2

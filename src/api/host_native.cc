@@ -242,12 +242,38 @@ std::optional<HostCallable> native_scatter(const Instr& instr) {
 
 // --- Complex numbers. ---
 
-// Copies `count` numbers, at stride `from`, to stride `to`.
+// Loops with constant strides, which become shuffles of vectors.
+#if defined(__GNUC__) && !defined(__clang__)
+#define HEDDLE_VECTORS __attribute__((optimize("O3")))
+#else
+#define HEDDLE_VECTORS
+#endif
+
+// Every second number of `in`.
 template <typename T>
-void copy_parts(const void* in, int64_t from, void* out, int64_t to, int64_t count) {
-  const auto* x = static_cast<const T*>(in);
-  auto* y = static_cast<T*>(out);
-  for (int64_t i = 0; i < count; ++i) y[i * to] = x[i * from];
+HEDDLE_VECTORS void take_part(const T* in, T* out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) out[i] = in[2 * i];
+}
+
+template <typename T>
+HEDDLE_VECTORS void join_parts(const T* re, const T* im, T* out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    out[2 * i] = re[i];
+    out[2 * i + 1] = im[i];
+  }
+}
+
+template <typename T>
+HostCallable call_of_parts(Opcode opcode, int64_t count) {
+  return [=](Arguments arguments, Results results) -> Status {
+    const auto* in = static_cast<const T*>(arguments[0].data);
+    auto* out = static_cast<T*>(results[0].data);
+    if (opcode == Opcode::complex)
+      join_parts(in, static_cast<const T*>(arguments[1].data), out, count);
+    else
+      take_part(in + (opcode == Opcode::imag ? 1 : 0), out, count);
+    return {};
+  };
 }
 
 // real, imag and complex.
@@ -256,19 +282,8 @@ std::optional<HostCallable> native_parts(const Instr& instr) {
   const Type type = joins ? instr.shape().type() : instr.operand(0)->shape().type();
   if (!tensor::is_complex(type)) return {};
   const int64_t count = instr.shape().elems();
-  const bool narrow = type == Type::c64;
-  const size_t half = narrow ? sizeof(float) : sizeof(double);
-  const size_t skip = instr.is(Opcode::imag) ? half : 0;
-  return [=](Arguments arguments, Results results) -> Status {
-    const auto copy = narrow ? copy_parts<float> : copy_parts<double>;
-    if (!joins) {
-      copy(static_cast<const char*>(arguments[0].data) + skip, 2, results[0].data, 1, count);
-      return {};
-    }
-    copy(arguments[0].data, 1, results[0].data, 2, count);
-    copy(arguments[1].data, 1, static_cast<char*>(results[0].data) + half, 2, count);
-    return {};
-  };
+  return type == Type::c64 ? call_of_parts<float>(instr.opcode(), count)
+                           : call_of_parts<double>(instr.opcode(), count);
 }
 
 }  // namespace

@@ -236,6 +236,10 @@ TEST(HostNative, FourierTransforms) {
       const std::string shape = fmt::format("c64[3,{}]", length);
       EXPECT_TRUE(compare(text(shape.c_str(), shape.c_str(), kind, length), {}, 1e-6)) << length;
     }
+  // rows in vectors, and single ones after them
+  EXPECT_TRUE(compare(text("c64[19,33]", "f32[19,64]", "RFFT", "64"), {}, 1e-6));
+  EXPECT_TRUE(compare(text("f32[19,50]", "c64[19,26]", "IRFFT", "50"), {}, 1e-6));
+  EXPECT_TRUE(compare(text("c128[11,30]", "c128[11,30]", "FFT", "30"), {}, 1e-14));
   EXPECT_TRUE(compare(text("c128[2,5,6]", "c128[2,5,6]", "FFT", "5,6"), {}, 1e-14));
   EXPECT_TRUE(compare(text("c64[2,5,4]", "f32[2,5,6]", "RFFT", "5,6"), {}, 1e-6));
   EXPECT_TRUE(compare(text("f32[2,5,6]", "c64[2,5,4]", "IRFFT", "5,6"), {}, 1e-6));

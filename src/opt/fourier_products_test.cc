@@ -69,6 +69,23 @@ TEST(FourierProducts, LongPrimesStay) {
   EXPECT_EQ(complex_after(transform("IRFFT", "c64[2,300]", "f32[2,598]", "598")), 1);
 }
 
+// On CPUs only transforms that take less time as products than as host calls.
+TEST(FourierProducts, ShortTransformsOnly) {
+  const auto is_rewritten = [](const std::string& text) {
+    auto module = parse(text);
+    run(*module, "split_complex,{algebraic,cse,dce}*");
+    return run(*module, "short_fourier_products").changed;
+  };
+  EXPECT_TRUE(is_rewritten(transform("FFT", "c64[512,16]", "c64[512,16]", "16")));
+  EXPECT_TRUE(is_rewritten(transform("FFT", "c64[1,61]", "c64[1,61]", "61")));
+  EXPECT_TRUE(is_rewritten(transform("RFFT", "f32[512,61]", "c64[512,31]", "61")));
+  EXPECT_TRUE(is_rewritten(transform("IRFFT", "c64[64,17]", "f32[64,32]", "32")));
+  EXPECT_TRUE(is_rewritten(transform("FFT", "c64[6,14,8]", "c64[6,14,8]", "14,8")));
+  EXPECT_FALSE(is_rewritten(transform("FFT", "c64[512,64]", "c64[512,64]", "64")));
+  EXPECT_FALSE(is_rewritten(transform("RFFT", "f32[64,2048]", "c64[64,1025]", "2048")));
+  EXPECT_FALSE(is_rewritten(transform("IRFFT", "c64[64,129]", "f32[64,256]", "256")));
+}
+
 // Complex numbers whose parts are not used are transformed as complex.
 TEST(FourierProducts, TransformsOfComplexNumbersStay) {
   for (const char* text :

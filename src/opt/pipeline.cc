@@ -64,8 +64,9 @@ std::string pipeline_for(Level level, target::DeviceKind kind, const std::string
   // split_cumulative before choose_layout, which transposes its windows like a pool's. CPUs have
   // scans (stitch/scan.cc).
   // online_softmax at the end: products and softmax then have a single form.
-  // fourier_products before all passes on products: it makes products, too.
-  return start +
+  // fourier_products before all passes on products: it makes products, too. On GPUs all that it
+  // can, since a host call copies its arrays from the device and back.
+  return start + (kind == target::DeviceKind::gpu ? "" : "short_") +
          "fourier_products,short_powers,{algebraic,cse,dce}*,fold_scale_into_weights,merge_"
          "convolutions," +
          (kind == target::DeviceKind::gpu ? "split_cumulative," : "") +

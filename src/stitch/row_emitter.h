@@ -1,16 +1,24 @@
 // Private to stitch: rows of joined stages (rows.cc), reductions whose lanes run along an output
 // digit (columns.cc), lists (top_k.cc, top_k_lanes.cc), windows of images (windows.cc), transposes
 // of squares in registers (turns.cc), running sums (scan.cc), scattered rows (scatter.cc), the
-// values and combines of all these (row_values.cc).
+// values and combines of all these (row_values.cc, extremes.cc).
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "stitch/stitcher.h"
 
 namespace heddle::stitch {
+
+// A reduction of values with their positions to the least or largest value (NaN first) and the
+// first or last position of equals: which of the two kernel operators each takes.
+struct Extreme {
+  Op value, position;
+};
+std::optional<Extreme> extreme_of(const hlo::Computation& combine);  // extremes.cc
 
 class RowEmitter {
  public:
@@ -94,6 +102,7 @@ class RowEmitter {
                  const std::vector<Expr>& digits, Block* block);
   // Unrolled steps, then lanes, by halves.
   void combine_partials(size_t m, Block* block);
+  void combine_lanes(const Member& member, const Extreme& extreme, Block* block);
   // serial out digits { blocks of vectors { init; serial red digits { lanes }; write } }
   void emit_columns(Block* block);
   void emit_columns_outer(const std::vector<const stage::Own*>& out,

@@ -431,7 +431,10 @@ void RowEmitter::combine_partials(size_t m, Block* block) {
       step(slot, others);
     }
   }
-  for (int distance = shuffled_lanes() / 2; distance > 0; distance /= 2) {
+  const std::optional<Extreme> extreme =
+      stage.combine && !is_gpu() && lanes_ > 2 ? extreme_of(*stage.combine) : std::nullopt;
+  if (extreme) combine_lanes(member, *extreme, &body);
+  for (int distance = extreme ? 0 : shuffled_lanes() / 2; distance > 0; distance /= 2) {
     std::vector<ExprId> others;
     for (BufferId partial : member.partials) {
       ExprId own = k_.load(partial, {k_.constant(0)});

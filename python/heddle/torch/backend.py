@@ -13,8 +13,9 @@ from torch._dynamo.backends.common import aot_autograd
 import heddle
 
 from . import (cross_entropy, draws, ops_counts, ops_elementwise, ops_gamma,  # noqa: F401 rows
-               ops_indexing, ops_ldl, ops_linalg, ops_lu, ops_movement, ops_polynomials, ops_pools,
-               ops_products, ops_qr, ops_reductions, ops_samples, ops_special, ops_svd)
+               ops_grouped, ops_indexing, ops_ldl, ops_linalg, ops_lu, ops_movement,
+               ops_polynomials, ops_pools, ops_products, ops_qr, ops_reductions, ops_samples,
+               ops_special, ops_svd)
 from .partition import compile_graph
 from .table import find
 

@@ -31,13 +31,13 @@ def row(*names: str) -> Callable[[_Row], _Row]:
 
 
 def find(target: Any) -> Row | None:
-    """The row of an operator, or None. Those of prims are called "prims.NAME"."""
+    """The row of an operator, or None. Those outside ATen are called "prims.NAME", "transformers.NAME"."""
     schema = getattr(target, "_schema", None)
     if schema is None:
         return None
     space, _, name = schema.name.partition("::")
-    if space == "prims":
-        return ROWS.get("prims." + name)
+    if space in ("prims", "transformers"):
+        return ROWS.get(f"{space}.{name}")
     if space != "aten":
         return None
     return ROWS.get(f"{name}.{schema.overload_name or 'default'}") or ROWS.get(name)
