@@ -273,6 +273,25 @@ class TorchTest(unittest.TestCase):
             wrap(lambda x, w, ends: (grouped(x, w, ends) ** 2).sum())(x, weight, ends).backward()
         torch.testing.assert_close(weights[0].grad, weights[1].grad, rtol=1e-4, atol=1e-3)
 
+    def test_large_groups_that_may_change_are_pytorchs(self):
+        w = torch.randn(4, 128, 640)
+        x, ends = torch.randn(16, 128), torch.tensor([4, 4, 9, 16], dtype=torch.int32)
+        grouped = torch.ops.aten._grouped_mm
+        with self.assertWarnsRegex(UserWarning, "_grouped_mm.*may change from call to call"):
+            got = compiled(lambda x, w, ends: grouped(x, w, ends) * 2)(x, w, ends)
+        torch.testing.assert_close(got, grouped(x, w, ends) * 2)
+
+        class Experts(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Parameter(w.transpose(1, 2).contiguous())
+
+            def forward(self, x, ends):
+                return grouped(x, self.w.transpose(1, 2), ends) * 2
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            torch.testing.assert_close(compiled(Experts())(x, ends), got, rtol=1e-4, atol=1e-4)
+
     def test_products_of_groups_in_16_bits(self):
         x, w = torch.randn(20, 16).bfloat16(), torch.randn(3, 16, 8).bfloat16()
         ends = torch.tensor([9, 9, 20], dtype=torch.int32)

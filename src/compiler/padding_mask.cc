@@ -54,13 +54,14 @@ class Known {
  private:
   bool find(const Instr* value) {
     if (is_padding_mask(value, fusion_, entry_)) return true;
+    // The same everywhere along a dimension, thus also in its padding: the maximum of a row, say.
+    if (value->shape().is_scalar() || value->is(Opcode::broadcast)) return true;
     if (mixes_padding(value)) return false;
     const std::vector<Instr*>& operands = value->operands();
     if (value->is(Opcode::select))
       return may_be(operands[0]) && (may_be(operands[1]) || may_be(operands[2]));
-    const bool moves = value->is(Opcode::broadcast) || value->is(Opcode::transpose) ||
-                       value->is(Opcode::reshape) || value->is(Opcode::bitcast) ||
-                       value->is(Opcode::copy);
+    const bool moves = value->is(Opcode::transpose) || value->is(Opcode::reshape) ||
+                       value->is(Opcode::bitcast) || value->is(Opcode::copy);
     if (!moves && !hlo::has_trait(value->opcode(), hlo::Trait::elementwise)) return true;
     return std::all_of(operands.begin(), operands.end(),
                        [&](const Instr* operand) { return may_be(operand); });

@@ -21,6 +21,11 @@ bool may_be_known(const hlo::Module& module, const std::string& name) {
 TEST(PaddingMask, ProductsAreKnownBehindAMaskOnly) {
   const auto module = hlo::parse_module(R"(
 HloModule m
+max {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}
 f {
   x = f32[8,4] parameter(0)
   w = f32[4,4] parameter(1)
@@ -37,6 +42,11 @@ f {
   zeros = f32[8,4] broadcast(zero), dimensions={}
   masked = f32[8,4] select(there, twice, zeros)
   scaled = f32[8,4] multiply(masked, own)
+  low = f32[] constant(-inf)
+  most = f32[8] reduce(masked, low), dimensions={1}, to_apply=max
+  largest = f32[8,4] broadcast(most), dimensions={0}
+  share = f32[8,4] divide(masked, largest)
+  lost = f32[8,4] divide(d, largest)
   ROOT all = (f32[8,4], f32[8,4]) tuple(beside, scaled)
 }
 ENTRY e {
@@ -46,8 +56,10 @@ ENTRY e {
   ROOT made = (f32[8,4], f32[8,4]) fusion(x, w, n), kind=kLoop, calls=f
 })");
   ASSERT_TRUE(module) << module.error().message;
-  for (const char* name : {"d", "twice", "beside"}) EXPECT_FALSE(may_be_known(**module, name));
-  for (const char* name : {"own", "masked", "scaled"}) EXPECT_TRUE(may_be_known(**module, name));
+  for (const char* name : {"d", "twice", "beside", "most", "lost"})
+    EXPECT_FALSE(may_be_known(**module, name)) << name;
+  for (const char* name : {"own", "masked", "scaled", "share"})
+    EXPECT_TRUE(may_be_known(**module, name)) << name;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@ import collections
 import operator
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
@@ -105,13 +105,39 @@ def leave_out_vectors(gm: GraphModule) -> None:
                 node.update_kwarg(name, False)
 
 
+# Products of groups of rows: programs pack the matrices of groups ahead where they stay the same.
+# Others are copied in every call, and above this size PyTorch, which reads them in place, is faster.
+_OF_GROUPS = {"aten._grouped_mm", "transformers.grouped_mm_fallback",
+              "transformers.grouped_mm_fallback_backward"}
+MOST_COPIED_BYTES = 1 << 20
+
+
+def _stays(node: Node, static: set[str]) -> bool:
+    while _is_view(node):
+        node = cast("Node", node.args[0])
+    return node.op == "get_attr" or node.name in static
+
+
+def changing_groups(gm: GraphModule, static: set[str]) -> dict[Node, str]:
+    """{node: why} of the products of groups that are better left to PyTorch."""
+    reasons: dict[Node, str] = {}
+    for node in gm.graph.nodes:
+        if str(node.target).rpartition(".")[0] not in _OF_GROUPS:
+            continue
+        matrices = [one for one in node.all_input_nodes if one.meta["val"].ndim == 3] or [node]
+        if any(one.meta["val"].nbytes > MOST_COPIED_BYTES and not _stays(one, static)
+               for one in matrices):
+            reasons[node] = "matrices that may change from call to call"
+    return reasons
+
+
 def compile_graph(gm: GraphModule, kind: str, options: dict[str, Any]) -> Callable[..., Any]:
     """A function of the graph's inputs that gives a list of its outputs."""
     static = _static_names(gm, kind)
     draws, checks = around.take_draws(gm), around.take_checks(gm)
     leave_out_vectors(gm)
     ops_bounded.drop_assertions(gm)
-    reasons = find_unsupported(gm)
+    reasons = {**changing_groups(gm, static), **find_unsupported(gm)}
     operators = [n for n in gm.graph.nodes if n.op == "call_function"]
     record = explanation.Record(kind, len(operators), {
         str(node.target): (why, source_line(node)) for node, why in reasons.items()})
