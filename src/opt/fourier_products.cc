@@ -186,7 +186,7 @@ bool has_products(const Instr& fft) {
   return std::all_of(lengths.begin(), end, [](int64_t n) { return has_products(n); });
 }
 
-// Nanoseconds of both ways on one thread of Zen 5, measured with 8 to 4096 numbers in 1 to 8192
+// Nanoseconds of both ways on one thread of Zen 4, measured with 8 to 4096 numbers in 1 to 8192
 // rows. Products: multiplications, and where they go by factors numbers moved between the products.
 // Host calls: numbers, with the time to separate and join their parts; pocketfft needs longer for
 // large prime factors, until it takes a longer transform instead.
