@@ -19,7 +19,7 @@
 
 namespace heddle::api {
 // If no bounds were requested, a program must not have such kernels (trim-part: over one; trim-few:
-// a few thousand elements at most).
+// 16,384 elements at most).
 Status check_trimmed(const Program& program) {
   for (const auto& refusal : program.report().refusals)
     if (refusal.code.starts_with("trim-") && refusal.code != "trim-part" &&
