@@ -229,12 +229,8 @@ Status LateContext::run_open(Ready* leaf) {
 
 void LateContext::set_dims(Ready* leaf, const std::vector<std::vector<int64_t>>& dims) {
   for (size_t i = 0; i < dims.size(); ++i) {
-    const Port& port = leaf->outputs[i];
-    if (dims[i] == port.dims) continue;
-    Port there = make_port(port.name, port.alias, Shape::array(port.shape.type(), dims[i]));
-    there.is_text = port.is_text;
-    there.named = port.named;
-    leaf->outputs[i] = std::move(there);
+    Port& port = leaf->outputs[i];
+    if (dims[i] != port.dims) port = with_dims(port, dims[i]);
   }
 }
 

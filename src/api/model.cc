@@ -410,10 +410,7 @@ Status Model::take_bounded(
     Port& port = outputs_[static_cast<size_t>(open.output)];
     std::vector<int64_t> dims = port.dims;
     dims[static_cast<size_t>(open.dimension)] = open.bound;
-    Port resized = make_port(port.name, port.alias, Shape::array(port.shape.type(), dims));
-    resized.is_text = port.is_text;
-    resized.named = port.named;
-    port = std::move(resized);
+    port = with_dims(port, dims);
   }
   tell_bounds(*bounded_, inputs_, outputs_);
   return {};

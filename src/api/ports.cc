@@ -39,6 +39,13 @@ Port make_port(std::string name, std::string alias, const Shape& shape) {
   return port;
 }
 
+Port with_dims(const Port& port, const std::vector<int64_t>& dims) {
+  Port made = make_port(port.name, port.alias, Shape::array(port.shape.type(), dims));
+  made.is_text = port.is_text;
+  made.named = port.named;
+  return made;
+}
+
 Status check_ports(const std::vector<Port>& ports, const char* what) {
   for (const Port& port : ports) {
     if (port.bytes == std::numeric_limits<int64_t>::max())

@@ -15,6 +15,8 @@ void append_leaves(const tensor::Shape& shape, std::vector<tensor::Shape>& leave
 
 // `bytes` is INT64_MAX where the shape has no bound or overflows: see check_ports.
 Port make_port(std::string name, std::string alias, const tensor::Shape& shape);
+// The same port with these extents.
+Port with_dims(const Port& port, const std::vector<int64_t>& dims);
 
 // Error: a port for which memory cannot be allocated (`what`: "input").
 Status check_ports(const std::vector<Port>& ports, const char* what);

@@ -78,20 +78,27 @@ struct Tile {
   int mr, nv;
 };
 
+// A number of each row count, summed over samples of the possible ones.
+template <typename F>
+double over_rows(int64_t least, int64_t most, F of_rows) {
+  constexpr int64_t kSamples = 32;
+  const int64_t step = std::max<int64_t>(1, (most - least) / kSamples);
+  double sum = 0;
+  for (int64_t rows = most; rows >= least; rows -= step) sum += of_rows(rows);
+  return sum;
+}
+
 // Predicted cycles per row, summed over samples of the possible row counts.
 double cycles_of(const Gemm& gemm, const Rows& of, const target::Target& target) {
-  constexpr int64_t kSamples = 32;  // of row counts
   // With several panels, A is read once per panel, and rows of results are stored in parts.
   constexpr double kSeveralPanels = 1.04;
-  const int64_t step = std::max<int64_t>(1, (of.m - of.least) / kSamples);
-  double cycles = 0;
-  for (int64_t rows = of.m; rows >= of.least; rows -= step) {
+  const double cycles = over_rows(of.least, of.m, [&](int64_t rows) {
     double one = of.least < of.m ? cost::bounded_cycles(gemm, rows, of.m, of.n, of.k, target)
                                  : cost::gemm_cycles(gemm, rows, of.n, of.k, target);
     one /= static_cast<double>(rows);
     if (of.fetches) one *= cost::fetching_ahead(gemm, rows > cost::kOneBlock ? 256 : rows, target);
-    cycles += one;
-  }
+    return one;
+  });
   return of.n > int64_t{gemm.nv} * gemm.lanes ? cycles * kSeveralPanels : cycles;
 }
 
@@ -186,15 +193,11 @@ double cycles_of_windows(const Gemm& gemm, const GemmShape& shape, const Stage& 
                          int64_t row_bytes, const target::Target& target) {
   const int64_t least = least_rows(stage.instr, shape.m_extent);
   if (least == shape.m_extent) return cost::window_cycles(gemm, shape, row_bytes, target);
-  constexpr int64_t kSamples = 32;
-  const int64_t step = std::max<int64_t>(1, (shape.m_extent - least) / kSamples);
   GemmShape sample = shape;
-  double cycles = 0;
-  for (int64_t rows = shape.m_extent; rows >= least; rows -= step) {
+  return over_rows(least, shape.m_extent, [&](int64_t rows) {
     sample.m_extent = std::min((rows + gemm.mr - 1) / gemm.mr * gemm.mr, shape.m_extent);
-    cycles += cost::window_cycles(gemm, sample, row_bytes, target) / static_cast<double>(rows);
-  }
-  return cycles;
+    return cost::window_cycles(gemm, sample, row_bytes, target) / static_cast<double>(rows);
+  });
 }
 
 // Short lines are joined: `my` of them are one tile.

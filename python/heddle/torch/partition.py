@@ -124,6 +124,8 @@ def changing_groups(gm: GraphModule, static: set[str]) -> dict[Node, str]:
     for node in gm.graph.nodes:
         if str(node.target).rpartition(".")[0] not in _OF_GROUPS:
             continue
+        if not any(one.meta["val"].ndim == 1 for one in node.all_input_nodes):
+            continue  # no ends of groups: it is a batched product
         matrices = [one for one in node.all_input_nodes if one.meta["val"].ndim == 3] or [node]
         if any(one.meta["val"].nbytes > MOST_COPIED_BYTES and not _stays(one, static)
                for one in matrices):
