@@ -247,6 +247,15 @@ void RowEmitter::name_shared(Block* block) {
   }
 }
 
+// The number of the lanes' row, where rows are merged, if the value contains nothing else; or null.
+static const index::Term* only_quotient(const Expr& value, int digit) {
+  if (value.terms().size() != 1) return nullptr;
+  const index::Term& term = value.terms()[0];
+  const bool rows = term.atom.kind == index::Atom::Kind::quotient && term.atom.inner &&
+                    *term.atom.inner == Expr::digit(digit);
+  return rows ? &term : nullptr;
+}
+
 // The points where the lanes enter or leave a guard (a part of a concatenation, a pad): in a loop
 // between two of them the guard is constant. Parts of a few elements are left to masks.
 std::vector<int64_t> RowEmitter::lane_breaks(int64_t extent) {
@@ -256,11 +265,17 @@ std::vector<int64_t> RowEmitter::lane_breaks(int64_t extent) {
     const int digit = row_.own.back().digits[m];
     auto add = [&](const std::vector<index::Guard>& guards) {
       for (const index::Guard& guard : guards) {
-        const int64_t step = guard.value.factor_of(digit);
+        int64_t step = guard.value.factor_of(digit), width = 1;
         const Expr rest = s_.in_scope(s_.context(member.stage, member.digits), guard.value);
-        if (!guard.value.is_affine() || step <= 0 || !rest.is_constant()) continue;
+        if (const index::Term* rows = only_quotient(guard.value, digit)) {
+          step = rows->factor;
+          width = rows->atom.by;
+        } else if (!guard.value.is_affine()) {
+          continue;
+        }
+        if (step <= 0 || !rest.is_constant()) continue;
         for (int64_t bound : {guard.low, guard.high}) {
-          const int64_t at = (bound - rest.constant() + step - 1) / step;
+          const int64_t at = (bound - rest.constant() + step - 1) / step * width;
           if (at > 0 && at < extent) breaks.insert(at);
         }
       }
@@ -308,7 +323,8 @@ void RowEmitter::emit_whole_lanes(int64_t extent, Block* block) {
     const int scope = s_.add_scope(l, here);
     Block body;
     emit_point(Expr(breaks[i]) + Expr::digit(scope), k_.constant(0), &body);
-    block->push_back(lanes_loop(l, here, std::move(body)));
+    block->push_back(
+        make_loop(LoopKind::vector, l, k_.constant(here), std::move(body), wide_lanes(here)));
   }
 }
 

@@ -123,7 +123,7 @@ bool KernelEmitter::linear_division(Op op, const Val& a, const Val& b, Val& resu
   int64_t grain = std::gcd(a.multiple, d);  // a.multiple 0: a.v is 0, and the grain d
   bool crosses = a.stride < 0 || a.stride * (lanes_ - 1) >= grain;
   bool whole = a.stride % d == 0;
-  if (a.stride != 0 && crosses && !whole) return false;
+  if (a.stride != 0 && crosses && !whole) return !quotient && known_remainders(a, d, result);
   if (a.stride != 0)
     result.stride = whole ? (quotient ? a.stride / d : 0) : (quotient ? 0 : a.stride);
   if (quotient) {
@@ -134,6 +134,21 @@ bool KernelEmitter::linear_division(Op op, const Val& a, const Val& b, Val& resu
   At at(*this, result.level);
   Facts facts{a.bounds.low >= 0, true};
   result.v = emit_binary(math_, op, Type::s64, a.v, b.v, facts);
+  return true;
+}
+
+// The remainders of a linear value, where that of lane 0 is known: constants, so that conditions on
+// them are constant masks.
+bool KernelEmitter::known_remainders(const Val& a, int64_t d, Val& result) {
+  const std::optional<int64_t> rest = residue(a, d);
+  if (!rest || d > INT32_MAX) return false;
+  std::vector<llvm::Constant*> lanes;
+  for (int64_t lane = 0; lane < lanes_; ++lane) {
+    const auto remainder = ((static_cast<__int128>(a.stride) * lane + *rest) % d + d) % d;
+    lanes.push_back(int_constant(b_.getInt32Ty(), static_cast<uint64_t>(remainder)));
+  }
+  result.v = llvm::ConstantVector::get(lanes);
+  result.varying = true;
   return true;
 }
 

@@ -138,6 +138,7 @@ class KernelEmitter {
   Val integer_unary(const Expr& expr);
   bool linear_result(const Expr& expr, const Val& a, const Val& b, Val& result);
   bool linear_division(Op op, const Val& a, const Val& b, Val& result);
+  bool known_remainders(const Val& a, int64_t d, Val& result);
   bool known_comparison(Op op, const Val& a, const Val& b, bool& result) const;
   Bounds result_bounds(Op op, Type type, const Val& a, const Val& b) const;
 
@@ -168,6 +169,11 @@ class KernelEmitter {
   // memory.cc
   Val load(const Expr& expr);
   Val load_register(const Expr& expr);
+  struct SplitMask {
+    llvm::Value *uniform = nullptr, *pattern = nullptr;  // null: always, all lanes
+  };
+  std::optional<SplitMask> split_mask(ExprId id);
+  llvm::Value* if_else(llvm::Value* condition, llvm::Value* other, const std::function<llvm::Value*()>& read);
   Val load_uniform(const Expr& expr, const Address& address, const Val* mask, const Val* other);
   void store(const Stmt& stmt);
   void store_register(const Stmt& stmt);

@@ -119,29 +119,50 @@ Val KernelEmitter::load_uniform(const Expr& expr, const Address& address, const 
   if (lanes && mask_) lanes = b_.CreateAnd(lanes, mask_);
   Value* wanted = mask->v;
   if (lanes) wanted = b_.CreateOrReduce(lanes);
-  llvm::BasicBlock* before = b_.GetInsertBlock();
-  auto* then = llvm::BasicBlock::Create(b_.getContext(), "", function_);
-  auto* after = llvm::BasicBlock::Create(b_.getContext(), "", function_);
-  b_.CreateCondBr(wanted, then, after);
-  b_.SetInsertPoint(then);
-  Value* loaded = read();
-  b_.CreateBr(after);
-  b_.SetInsertPoint(after);
-  llvm::PHINode* phi = b_.CreatePHI(loaded->getType(), 2);
-  phi->addIncoming(loaded, then);
   if (!lanes && other->uniform()) {
-    phi->addIncoming(other->v, before);
-    result.v = phi;
+    result.v = if_else(wanted, other->v, read);
     return result;
   }
-  phi->addIncoming(llvm::Constant::getNullValue(loaded->getType()), before);
   Val scalar;
-  scalar.v = phi;
+  scalar.v = if_else(wanted, nullptr, read);
   scalar.level = top();
   result.varying = true;
   result.v = b_.CreateSelect(lanes ? lanes : mask->v, operand(scalar, expr.type, true),
                              operand(*other, expr.type, true));
   return result;
+}
+
+// A condition that all lanes have in common and one that is a constant of each lane, both of which
+// must hold; none: the mask is neither constant nor such a pair.
+std::optional<KernelEmitter::SplitMask> KernelEmitter::split_mask(ExprId id) {
+  const Expr& expr = kernel_.expr(id);
+  if (expr.op != Op::and_) {
+    const Val x = eval(id);
+    if (x.uniform()) return SplitMask{x.v, nullptr};
+    if (x.varying && llvm::isa<llvm::Constant>(x.v)) return SplitMask{nullptr, x.v};
+    return std::nullopt;
+  }
+  const auto a = split_mask(expr.operands[0]), b = split_mask(expr.operands[1]);
+  if (!a || !b) return std::nullopt;
+  auto both = [&](Value* x, Value* y) { return x && y ? b_.CreateAnd(x, y) : x ? x : y; };
+  return SplitMask{both(a->uniform, b->uniform), both(a->pattern, b->pattern)};
+}
+
+// The value of `read` if the condition holds, else `other` (null: zero).
+Value* KernelEmitter::if_else(Value* condition, Value* other, const std::function<Value*()>& read) {
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  auto* then = llvm::BasicBlock::Create(b_.getContext(), "", function_);
+  auto* after = llvm::BasicBlock::Create(b_.getContext(), "", function_);
+  b_.CreateCondBr(condition, then, after);
+  b_.SetInsertPoint(then);
+  Value* loaded = read();
+  llvm::BasicBlock* end = b_.GetInsertBlock();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* phi = b_.CreatePHI(loaded->getType(), 2);
+  phi->addIncoming(loaded, end);
+  phi->addIncoming(other ? other : llvm::Constant::getNullValue(loaded->getType()), before);
+  return phi;
 }
 
 Val KernelEmitter::load(const Expr& expr) {
@@ -187,12 +208,16 @@ Val KernelEmitter::load(const Expr& expr) {
       // Even with all lanes off, processors take hundreds of cycles for an unmapped address.
       if (mask.uniform() && from.lane_bytes > 0)
         from.pointer = b_.CreateSelect(mask.v, from.pointer, base_pointer(expr.buffer));
-      Value* wanted = vector(mask, b_.getInt1Ty());
-      active = active ? b_.CreateAnd(active, wanted) : wanted;
       fill = operand(other, expr.type, true);
     }
     result.varying = true;
-    result.v = load_lanes(expr.type, from, active, fill);
+    std::optional<SplitMask> parts;
+    if (guarded && !from.spread.empty()) parts = split_mask(expr.operands[rank]);
+    if (guarded && !parts) parts = SplitMask{nullptr, vector(mask, b_.getInt1Ty())};
+    if (parts && parts->pattern)
+      active = active ? b_.CreateAnd(active, parts->pattern) : parts->pattern;
+    auto read = [&] { return load_lanes(expr.type, from, active, fill); };
+    result.v = parts && parts->uniform ? if_else(parts->uniform, fill, read) : read();
   }
   if (known) *known = result.v;
   result.bounds = Bounds::of(expr.type);

@@ -22,14 +22,6 @@ int64_t floor_remainder(int64_t a, int64_t b) { return a - floor_quotient(a, b) 
 
 constexpr int64_t kMostStride = 1 << 20;
 
-// The remainder of lane 0's value by d, if known.
-std::optional<int64_t> residue(const Val& x, int64_t d) {
-  if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(x.v))
-    return floor_remainder(number->getSExtValue(), d);
-  if (x.multiple % d == 0) return 0;
-  return std::nullopt;
-}
-
 // The position of each lane in two loaded vectors, the second after the first.
 std::vector<int> order_of(const std::vector<int64_t>& places, Value* mask, int64_t first,
                           int64_t count, int64_t second) {
@@ -176,7 +168,8 @@ Value* KernelEmitter::load_spread(Type type, const Address& address, Value* mask
   const bool two = count > lanes_;
   if (count > 2 * lanes_ || (two && !all_true(mask))) return nullptr;
   const bool whole = !two && (count & (count - 1)) == 0;
-  if (!two && !whole && (!isa_.avx2 || tensor::type_bytes(type) < 4)) return nullptr;
+  const bool masks = tensor::type_bytes(type) < 4 ? isa_.avx512 : isa_.avx2;
+  if (!two && !whole && !masks) return nullptr;
   llvm::Type* element = memory_type(b_.getContext(), type);
   auto vector_of = [&](int64_t n) {
     return llvm::FixedVectorType::get(element, static_cast<unsigned>(n));

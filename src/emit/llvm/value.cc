@@ -1,5 +1,7 @@
 #include "emit/llvm/value.h"
 
+#include <llvm/IR/Constants.h>
+
 #include <algorithm>
 
 namespace heddle::emit {
@@ -53,6 +55,15 @@ Bounds floor_mod(Bounds a, Bounds b) {
   int64_t high = saturate(Wide{b.high} - 1);
   if (a.low >= 0) high = std::min(high, a.high);
   return {0, high};
+}
+
+std::optional<int64_t> residue(const Val& x, int64_t d) {
+  if (const auto* number = llvm::dyn_cast<llvm::ConstantInt>(x.v)) {
+    const int64_t value = number->getSExtValue();
+    return value - floor_quotient(value, d) * d;
+  }
+  if (x.multiple % d == 0) return 0;
+  return std::nullopt;
 }
 
 }  // namespace heddle::emit

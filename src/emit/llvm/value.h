@@ -4,6 +4,7 @@
 #include <llvm/IR/Value.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "tensor/type.h"
 
@@ -45,5 +46,8 @@ struct Val {
 
   bool uniform() const { return !varying && stride == 0; }
 };
+
+// The remainder by d > 0 of an integer in lane 0, if known.
+std::optional<int64_t> residue(const Val& x, int64_t d);
 
 }  // namespace heddle::emit
