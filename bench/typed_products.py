@@ -1,7 +1,8 @@
 """Products in bf16 and in bytes beside oneDNN (as torch runs it) and ONNX Runtime: typed_products.py [--rounds N] [NAME ...]
 
 bf16: operands and results in bf16, features last, against torch with one thread (its matmul and convolution are
-oneDNN's). u8s8 and s8s8: the same products of bytes, sums scaled by column, rounded, and kept as u8 (s8); no peer. onnx:
+oneDNN's). u8s8 and s8s8: the same products of bytes, sums scaled by column, rounded, and kept as u8 (s8); u8s8 against
+oneDNN's products of quantised tensors, as Inductor calls them. onnx:
 QLinearMatMul and QLinearConv (u8 by s8, results u8), the same file against ONNX Runtime with one thread: its pictures have
 features first, so that a transpose at both ends is part of the time.
 Several copies with weights of their own are run in turn, so that no weights stay in the first caches. heddle and the peer take
@@ -119,6 +120,37 @@ def torch_runner(shape):
     return run
 
 
+def torch_bytes_runner(shape):
+    """oneDNN's products of u8 by s8 with sums requantised to u8, weights packed ahead: what Inductor calls."""
+    import torch
+    torch.set_num_threads(1)
+    onednn = torch.ops.onednn
+    draw = torch.Generator().manual_seed(0)
+    calls = []
+    for _ in range(COPIES):
+        if shape[0] == "dot":
+            _, m, n, k = shape
+            x = torch.randint(0, 256, (m, k), dtype=torch.uint8, generator=draw)
+            w = onednn.qlinear_prepack(torch.randint(-127, 128, (n, k), dtype=torch.int8, generator=draw), [m, k])
+            scales, zeros = torch.full((n,), 0.01), torch.zeros(n, dtype=torch.int64)
+            calls.append(lambda x=x, w=w, scales=scales, zeros=zeros: onednn.qlinear_pointwise(
+                x, 0.02, 0, w, scales, zeros, None, 0.5, 0, torch.uint8, "none", [], ""))
+            continue
+        _, size, inputs, features, kernel, stride, groups, dilation = shape
+        x = torch.randint(0, 256, (1, inputs, size, size), dtype=torch.uint8, generator=draw).to(memory_format=torch.channels_last)
+        plain = torch.randint(-127, 128, (features, inputs // groups, kernel, kernel), dtype=torch.int8, generator=draw)
+        scales, zeros = torch.full((features,), 0.01), torch.zeros(features, dtype=torch.int64)
+        window = [[stride] * 2, [kernel // 2 * dilation] * 2, [dilation] * 2, groups]
+        w = onednn.qconv_prepack(plain, scales, 0.02, 0, *window, list(x.shape))
+        calls.append(lambda x=x, w=w, scales=scales, zeros=zeros, window=window: onednn.qconv2d_pointwise(
+            x, 0.02, 0, w, scales, zeros, None, *window, 0.5, 0, torch.uint8, "none", [], ""))
+
+    def run():
+        with torch.inference_mode():
+            return [call() for call in calls]
+    return run
+
+
 def quantised_model(shape, path):
     import onnx
     from onnx import helper, numpy_helper
@@ -193,7 +225,8 @@ def make(kind, shape, folder, name):
     path = os.path.join(folder, f"{name}-{kind}.hlo")
     with open(path, "w") as file:
         file.write(hlo_text(shape, *KINDS[kind]))
-    return path, torch_runner(shape) if kind == "bf16" else None
+    peers = {"bf16": torch_runner, "u8s8": torch_bytes_runner}
+    return path, peers[kind](shape) if kind in peers else None
 
 
 def measure(path, peer, runs, options):

@@ -67,7 +67,11 @@ class Calibrate : public Command {
     fmt::print(to, "memory: {:.3g} GB/s one core, {:.3g} all, {:.3g} one that only reads\n",
                target.memory_bandwidth_bytes_per_ns, target.memory_bandwidth_all_bytes_per_ns,
                target.memory_read_bytes_per_ns);
-    fmt::print(to, "{:<36} {:>12} {:>12} {:>6}\n", "kernel", "predicted", "measured", "ratio");
+    const double f32 = target.peak_flops_per_ns(tensor::Type::f32) / target.cores;
+    fmt::print(to, "products: {:.0f} GFLOP/s a core in f32", f32);
+    for (const auto& [type, rate] : target.mac_rate)
+      if (rate > 1) fmt::print(to, ", {:.3g} times that in {}", rate, type);
+    fmt::print(to, "\n{:<36} {:>12} {:>12} {:>6}\n", "kernel", "predicted", "measured", "ratio");
     for (const api::CalibrateFit& fit : calibrated.fits)
       fmt::print(to, "{:<36} {:>12} {:>12} {:>6.2f}\n", fit.name, ms_text(fit.predicted_ns / 1e6),
                  ms_text(fit.measured_ns / 1e6), fit.predicted_ns / fit.measured_ns);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cost/rates.h"
+#include "kernel/mma.h"
 
 namespace heddle::api {
 
@@ -68,6 +69,32 @@ void set_cycles(target::Target* target, const std::string& key, double measured,
       fast != target->cycles.end() && cycles > 0)
     fast->second = three_digits(fast->second * own / cycles);
   cycles = three_digits(own);
+}
+
+std::vector<MeasuredProduct> measured_products(const target::Target& target) {
+  using tensor::Type;
+  std::vector<MeasuredProduct> found = {{"f32", Type::f32, Type::f32, Type::f32},
+                                        {"f64", Type::f64, Type::f64, Type::f64}};
+  for (const kernel::MmaDescriptor& mma : kernel::mma_table()) {
+    if (!target.has_any(mma.features) || (!mma.is_dot() && !mma.is_tile())) continue;
+    const std::string name(mma.is_tile() ? mma.name : tensor::type_name(mma.b));
+    // Of several instructions for the same types, the first one is used.
+    const bool known = std::ranges::any_of(
+        found, [&](const MeasuredProduct& product) { return product.name == name; });
+    if (!known) found.push_back({name, mma.a, mma.b, mma.d, mma.is_tile()});
+  }
+  return found;
+}
+
+void set_rates(target::Target* target, const std::map<std::string, double>& flops_per_ns) {
+  const double f32 = flops_per_ns.at("f32");
+  const double each = 2.0 * target->clock_ghz * target->lanes(tensor::Type::f32);
+  constexpr double kMostPerCycle = 4;
+  target->fma_per_cycle = static_cast<int>(std::clamp(std::round(f32 / each), 1.0, kMostPerCycle));
+  for (const auto& [name, rate] : flops_per_ns)
+    if (name != "f32") target->mac_rate[name] = three_digits(rate / f32);
+  if (const auto bytes = target->mac_rate.find("s8"); flops_per_ns.contains("s8"))
+    target->mac_rate["u8"] = bytes->second;
 }
 
 FitErrors errors_of(std::span<const CalibrateFit> fits) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 
@@ -37,6 +38,19 @@ void fit_last_cache(target::Target* target, std::span<const TransferTime> times,
 // negation instead, which takes as long as an addition. Faster variants exist only in larger
 // patterns: they keep their ratio.
 void set_cycles(target::Target* target, const std::string& key, double measured, double bare);
+
+// Products of each pair of types that the target multiplies by an instruction of its own
+// (kernel/mma.def), f32 first; with `tiles` by the instruction on tiles of that name, else by
+// vectors, named by the type of the right side as in Target::mac_rate.
+struct MeasuredProduct {
+  std::string name;
+  tensor::Type a, b, sums;
+  bool tiles = false;
+};
+std::vector<MeasuredProduct> measured_products(const target::Target& target);
+// Operations per nanosecond of one core, by these names: the fma instructions of a cycle from f32,
+// which must be among them, and all rates relative to it.
+void set_rates(target::Target* target, const std::map<std::string, double>& flops_per_ns);
 
 // exp(mean |log(predicted / measured)|) - 1, and the largest such error. 0 without fits.
 struct FitErrors {

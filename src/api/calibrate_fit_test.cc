@@ -1,5 +1,6 @@
 #include "api/calibrate_fit.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,6 +75,25 @@ TEST(CalibrateFit, AnOperatorIsWhatItCostsMoreThanAnAddition) {
   EXPECT_DOUBLE_EQ(target.cycles["tan"], 20.5) << "an operator without a row";
   EXPECT_EQ(target.cycles.count("tan_fast"), 0u);
   EXPECT_DOUBLE_EQ(target.cycles["add"], 0.5);
+}
+
+TEST(CalibrateFit, RatesOfProductsAreRelativeToF32) {
+  target::Target target;
+  target.simd_bits = 512;
+  target.clock_ghz = 3.7;
+  target.features = {"avx512bf16", "avx512f", "avx512vnni"};
+  std::vector<std::string> names;
+  for (const MeasuredProduct& product : measured_products(target)) names.push_back(product.name);
+  EXPECT_THAT(names, testing::ElementsAre("f32", "f64", "s8", "s16", "bf16"));
+  set_rates(&target, {{"f32", 110}, {"bf16", 220}, {"s8", 430}});
+  EXPECT_EQ(target.fma_per_cycle, 1) << "2 x 3.7 x 16 are 118";
+  EXPECT_DOUBLE_EQ(target.mac_rate["bf16"], 2);
+  EXPECT_DOUBLE_EQ(target.mac_rate["s8"], 3.91);
+  EXPECT_DOUBLE_EQ(target.mac_rate["u8"], 3.91);
+  set_rates(&target, {{"f32", 200}});
+  EXPECT_EQ(target.fma_per_cycle, 2);
+  set_rates(&target, {{"f32", 20}});
+  EXPECT_EQ(target.fma_per_cycle, 1) << "a disturbed measurement";
 }
 
 // Errors of factors 2 and 1/2 are equally large, and do not cancel.

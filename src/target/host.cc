@@ -211,8 +211,8 @@ Target host_target() {
   const bool zen3 = is_amd() && features.contains("vaes");  // or later
   lower(features, std::getenv("HEDDLE_ISA"));
   Target target;
-  for (const char* name : {"zen5", "spr_amx", "spr", "icelake", "avx2", "portable"}) {
-    if (std::string_view(name) == "zen5" && !is_amd()) continue;  // spr but for AVX512-FP16
+  for (const char* name : {"zen5", "zen4", "spr_amx", "spr", "icelake", "avx2", "portable"}) {
+    if (std::string_view(name).starts_with("zen") && !is_amd()) continue;  // spr without f16
     target = shipped(name);
     // Any AVX-512 is closest to icelake, even if later features are missing.
     bool some_avx512 = std::string_view(name) == "icelake" && features.contains("avx512f") &&
@@ -226,14 +226,13 @@ Target host_target() {
   const bool words = features.contains("avx512vnni") || features.contains("avxvnni");
   const bool pairs = zen3 && features.contains("avx2");
   for (const auto& [type, word_rate, pair_rate] :
-       {std::tuple{"u8", 4.0, 1.4}, {"s8", 4.0, 1.4}, {"s16", 2.0, 2.0}})
+       {std::tuple{"u8", 4.0, 1.4}, {"s8", 4.0, 1.4}, {"s16", 2.0, 2.0}}) {
+    if (words && target.mac_rate.contains(type)) continue;  // as measured
     if (words || pairs)
       target.mac_rate[type] = words ? word_rate : pair_rate;
     else
       target.mac_rate.erase(type);
-  // Zen 4, which is not a shipped target, multiplies bf16 at the same rate as Zen 5.
-  if (is_amd() && features.contains("avx512bf16"))
-    target.mac_rate["bf16"] = shipped("zen5").mac_rate["bf16"];
+  }
   target.name = "host";
   target.features.assign(features.begin(), features.end());
   target.cores = available_cores();

@@ -28,7 +28,7 @@ std::string error_of(std::string_view json) {
 
 TEST(Target, ShipsTheseDevices) {
   EXPECT_THAT(shipped_targets(), ElementsAre("avx2", "icelake", "portable", "sm_80", "sm_90", "spr",
-                                             "spr_amx", "zen5"));
+                                             "spr_amx", "zen4", "zen5"));
 }
 
 TEST(Target, ParseAndPrintAreInverse) {

@@ -193,6 +193,20 @@ TEST(Emitter, LanesByGroups) {
   run_body("vector i 16 lanes 16 { y[0, i] = x[convert(w[i], s64), floor_div(i, 4)] }");
 }
 
+// Three elements of four, in bytes, halves and floats, under a condition that a row has as a whole.
+TEST(Emitter, LanesByGroupsUnderAMask) {
+  for (const char* row : {"r > 1", "r < 9"})
+    for (int lanes : {8, 16, 32})
+      for (const char* array : {"b", "p", "h"})
+        run_body(fmt::format(
+            "serial r 3 {{ vector i 32 lanes {0} {{ let q = and({1}, floor_mod(i, 4) < 3) "
+            "{2}[36 + i] = load_if({2}[floor_div(i, 4)*3 + floor_mod(i, 4)], q, {2}[36 + i]) }} }}",
+            lanes, row, array));
+  run_body(
+      "serial r 3 { vector i 37 lanes 16 { y[r, i] = load_if(x[r, floor_div(i, 4)*3 + floor_mod(i, "
+      "4)], and(r > 0, and(floor_mod(i + r, 4) < 3, i > 5)), 7:f32) } }");
+}
+
 // A narrower access of one lane made LLVM select instructions for one-bit masks, which it cannot.
 TEST(Emitter, FewLanesOfARegisterCompareAndSelect) {
   for (int lanes : {17, 18, 20, 24, 29, 33}) {
