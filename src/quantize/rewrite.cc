@@ -104,6 +104,13 @@ class Rewriter {
     }
   }
 
+  // Zero points of symmetric weights or biases: the same array for all layers with so many channels.
+  std::string zeros(Type type, int64_t channels) {
+    std::string name = name_of("zeros_", fmt::format("{}_{}", type_name(type), channels).c_str());
+    if (made_.insert(name).second) model_.add(name, Literal(Shape::array(type, {channels})));
+    return name;
+  }
+
   // Weights in s8, shared by all layers with the same dimension as output channels.
   struct Small {
     Weights made;
@@ -122,10 +129,10 @@ class Rewriter {
     HEDDLE_ASSIGN_OR_RETURN(const Small all, small(layer.weights, layer.axis));
     const Weights& made = all.made;
     const std::string base = layer.weights + all.suffix, scale = name_of(base, "_scale"),
-                      zero = name_of(base, "_zero_point"), back = name_of(base, "_dequantized");
+                      back = name_of(base, "_dequantized");
     if (made_.insert(back).second) {
       model_.add(scale, made.scales);
-      model_.add(zero, Literal(Shape::array(Type::s8, made.scales.shape().extents())));
+      const std::string zero = zeros(Type::s8, made.scales.elems());
       model_.put_before(layer.node, {"DequantizeLinear",
                                      "",
                                      back,
@@ -156,10 +163,9 @@ class Rewriter {
     }
     const std::string name = layer.bias + "_" + std::to_string(layer.node);
     const std::string numbers = name_of(name, "_quantized"), scale = name_of(name, "_scale"),
-                      zero = name_of(name, "_zero_point"), back = name_of(name, "_dequantized");
+                      zero = zeros(Type::s32, scales.elems()), back = name_of(name, "_dequantized");
     model_.add(numbers, small);
     model_.add(scale, both);
-    model_.add(zero, Literal(Shape::array(Type::s32, scales.shape().extents())));
     model_.put_before(
         layer.node, {"DequantizeLinear", "", back, {numbers, scale, zero}, {back}, {{"axis", 0}}});
     rename(layer.node, layer.bias, back);
