@@ -39,7 +39,7 @@ class Joiner {
     if (join_twin(instr)) return true;
     if (puts_many_together(instr)) return join_scalars(instr);
     if (is_narrowed_once(instr)) return false;  // its producer joins it
-    if (rounds_input(instr) && join_only_reader(instr)) return true;
+    if (rounds_input(instr) && join_products(instr)) return true;
     if ((is_duplicable(instr) || widens(instr)) && instr != entry_->root()) return join_all(instr);
     return join_one(instr);
   }
@@ -69,12 +69,14 @@ class Joiner {
            hlo::behind_views(instr->operand(0))->is(Opcode::parameter);
   }
 
-  // Several products would round it several times, which takes as long as reading it once more.
-  bool join_only_reader(Instr* instr) {
+  // If all readers are products, each rounds it for itself: that takes as long as a conversion of
+  // its own for two (forward and backward), and no kernel does nothing else.
+  bool join_products(Instr* instr) {
     bool others = false;
     const std::vector<Group*> groups = cover_.readers(instr, &others);
-    return !others && groups.size() == 1 && groups[0]->has_dot && instr != entry_->root() &&
-           joins(instr, groups[0]);
+    const bool products = std::ranges::all_of(groups, [](const Group* x) { return x->has_dot; });
+    if (others || groups.empty() || !products || instr == entry_->root()) return false;
+    return groups.size() > 1 ? join_all(instr) : joins(instr, groups[0]);
   }
 
   // Joins the other result of the same top-k: one list gives both.
