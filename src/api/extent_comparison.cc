@@ -73,13 +73,15 @@ bool slices_agree(const Instr* a, const Instr* b, const Grows& grows) {
   return true;
 }
 
-// A constant that is only indexed by gathers: the additional elements of a longer one are not read.
+// A constant of which only gathers and slices read: the additional elements of a longer one are not
+// read.
 bool is_table(const Instr& instr) {
   const std::vector<Instr*>& users = instr.users();
   return instr.is(Opcode::constant) &&
          std::all_of(users.begin(), users.end(), [&](const Instr* user) {
-           return user->is(Opcode::gather) && user->operand(0) == &instr &&
-                  user->operand(1) != &instr;
+           return user->is(Opcode::slice) ||
+                  (user->is(Opcode::gather) && user->operand(0) == &instr &&
+                   user->operand(1) != &instr);
          });
 }
 

@@ -56,7 +56,7 @@ std::optional<Progression> progression(const Ints& positions) {
 }
 
 Instr* slice_dim(Op& op, Instr* x, int64_t dim, const Progression& p) {
-  if (p.count == x->shape().dim(dim)) return x;
+  if (p.count == x->shape().dim(dim) && !op.stays_slice(x)) return x;
   Ints starts(static_cast<size_t>(x->shape().rank()), 0), limits = x->shape().extents(),
                                                           steps(starts.size(), 1);
   const auto d = static_cast<size_t>(dim);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hlo/views.h"
+
 namespace heddle::import {
 
 using proto::Attribute;
@@ -58,6 +60,10 @@ std::string kind_text(const Value& value) {
 }
 
 }  // namespace
+
+bool Op::stays_slice(const Instr* x) const {
+  return limits_.same_for_all_extents && hlo::behind_views(x)->is(hlo::Opcode::constant);
+}
 
 Op::Op(const proto::Node& node, int64_t opset, std::vector<Value*> inputs, hlo::Builder& builder,
        TensorSource& source, const Limits& limits, bool folding)

@@ -159,6 +159,8 @@ class Op {
   hlo::Builder& b;
   int64_t opset() const { return opset_; }
   const Limits& limits() const { return limits_; }
+  // Whether all of x is a slice nevertheless: of a table, which is longer than an extent may be.
+  bool stays_slice(const Instr* x) const;
   const proto::Node& node() const { return node_; }
 
   // Inputs. `has`: given and not empty. in() and shape() fail if the input is missing.

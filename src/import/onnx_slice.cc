@@ -115,7 +115,7 @@ Outputs slice(Op& op) {
   if (!reversed.empty()) x = op.b.reverse(x, reversed);
   const bool whole =
       starts == Ints(extents.size(), 0) && limits == extents && steps == Ints(extents.size(), 1);
-  return {whole ? x : op.b.slice(x, starts, limits, steps)};
+  return {whole && !op.stays_slice(x) ? x : op.b.slice(x, starts, limits, steps)};
 }
 
 Instr* slice_dim(Op& op, Instr* x, int64_t dim, int64_t from, int64_t to) {
