@@ -73,11 +73,13 @@ bool slices_agree(const Instr* a, const Instr* b, const Grows& grows) {
   return true;
 }
 
-// A constant of which only gathers and slices read: the additional elements of a longer one are not
-// read.
+// A constant, or a slice of one, of which only gathers and slices read: the additional elements of a
+// longer one are not read.
 bool is_table(const Instr& instr) {
+  const Instr* whole = &instr;
+  while (whole->is(Opcode::slice)) whole = whole->operand(0);
   const std::vector<Instr*>& users = instr.users();
-  return instr.is(Opcode::constant) &&
+  return whole->is(Opcode::constant) &&
          std::all_of(users.begin(), users.end(), [&](const Instr* user) {
            return user->is(Opcode::slice) ||
                   (user->is(Opcode::gather) && user->operand(0) == &instr &&

@@ -62,7 +62,8 @@ std::string kind_text(const Value& value) {
 }  // namespace
 
 bool Op::stays_slice(const Instr* x) const {
-  return limits_.same_for_all_extents && hlo::behind_views(x)->is(hlo::Opcode::constant);
+  while (x->is(hlo::Opcode::slice) || hlo::is_view(x)) x = x->operand(0);
+  return limits_.same_for_all_extents && x->is(hlo::Opcode::constant);
 }
 
 Op::Op(const proto::Node& node, int64_t opset, std::vector<Value*> inputs, hlo::Builder& builder,
