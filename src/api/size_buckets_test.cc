@@ -184,6 +184,43 @@ TEST(SizeBuckets, PositionsAlongADimensionThatDiffers) {
   EXPECT_EQ(session.compilations(), 2);
 }
 
+// A bucket may end where a table of positions does: all of the table is a slice of it, too, along
+// one dimension and along two.
+TEST(SizeBuckets, TablesThatEndAtTheBound) {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"n", "n"})};
+  Floats all(16 * 16), positions(16);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i % 7);
+  for (size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<float>(i * i);
+  model.constants = {import::testing::ints_tensor("zero", {0}),
+                     import::testing::ints_tensor("one", {1}),
+                     import::testing::tensor<float>("table", kFloat, {16, 16}, all),
+                     import::testing::tensor<float>("positions", kFloat, {16}, positions)};
+  model.nodes = {node("Shape", {"x"}, {"extents"}),
+                 node("Slice", {"extents", "zero", "one"}, {"n"}),
+                 node("Slice", {"table", "zero", "n", "zero"}, {"rows"}),
+                 node("Slice", {"rows", "zero", "n", "one"}, {"weights"}),
+                 node("Slice", {"positions", "zero", "n", "zero"}, {"at"}),
+                 node("Add", {"x", "weights"}, {"weighted"}),
+                 node("Add", {"weighted", "at"}, {"y"})};
+  model.outputs = {"y"};
+  Session session(model, {}, true);
+  ASSERT_EQ(session.error(), "");
+  for (int64_t k = 0; k < 24; ++k) {
+    const int64_t n = 1 + k * 5 % 16;
+    Floats x(static_cast<size_t>(n * n)), wanted;
+    for (int64_t i = 0; i < n * n; ++i) {
+      x[static_cast<size_t>(i)] = static_cast<float>(i % 5);
+      const int64_t row = i / n, column = i % n;
+      wanted.push_back(static_cast<float>(i % 5 + (row * 16 + column) % 7 + column * column));
+    }
+    session.set_shape(0, {n, n});
+    EXPECT_THAT(session.run(x.data(), nullptr), ::testing::Pointwise(::testing::FloatEq(), wanted));
+    ASSERT_EQ(session.error(), "");
+  }
+  EXPECT_LE(session.compilations(), 4);
+}
+
 // What bounds cannot be put into has an exact program for each of its shapes.
 TEST(SizeBuckets, ThoseThatCannotBeAreExact) {
   import::testing::Model model;
