@@ -16,7 +16,7 @@ import onnxruntime
 
 MANY_SIZES = pathlib.Path(__file__).resolve().parent.parent / "build" / "release" / "many_sizes"
 # Inclusive; dimensions by the names that the exporters were given.
-RANGES = {"batch": (1, 4), "earlier": (1, 100), "encoded": (4, 100)}
+RANGES = {"batch": (1, 4), "earlier": (1, 100), "encoded": (4, 100), "samples": (400, 4000)}
 
 
 def dimension(name, model, random):

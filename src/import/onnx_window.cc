@@ -28,10 +28,16 @@ void read_pads(Op& op, Spatial& s) {
 }
 
 // floor or ceil((extent + pads - span) / stride) + 1; not counting a last window that would begin
-// in the high padding.
+// in the high padding. With ceil, one window may be longer than all that there is: PyTorch's pools
+// over whatever is left.
 void count_windows(Op& op, Spatial& s, size_t i, int64_t extent, bool ceil) {
   const int64_t span = (s.kernel[i] - 1) * s.dilations[i] + 1;
   const int64_t room = extent + s.low[i] + s.high[i] - span;
+  if (ceil && room < 0 && room > -s.strides[i] && s.low[i] < span) {
+    s.output[i] = 1;
+    s.high[i] -= room;
+    return;
+  }
   if (room < 0)
     op.fail("a window of {} (dilated) over a dimension of {} with pads {} and {}", span, extent,
             s.low[i], s.high[i]);

@@ -226,9 +226,19 @@ def various():
           {"x": normal(3, 4), "shape": shape}, ["y"])
 
 
+def pools():
+    """Windows longer than what is there, in ceil mode: of all that is left."""
+    whole = {"kernel_shape": [5, 5], "strides": [5, 5], "ceil_mode": 1}
+    write("pools_of_what_is_left",
+          [node("AveragePool", "x", "mean", **whole), node("MaxPool", "x", "largest", **whole),
+           node("AveragePool", "x", "all", count_include_pad=1, **whole),
+           node("AveragePool", "x", "padded", count_include_pad=1, pads=[1] * 4, **whole)],
+          {"x": normal(1, 2, 2, 3)}, ["mean", "largest", "all", "padded"], opset=22)
+
+
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
-    for family in (control, recurrent, quantised, sampling, various):
+    for family in (control, recurrent, quantised, sampling, various, pools):
         family()
 
 
