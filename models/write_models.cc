@@ -68,7 +68,7 @@ int write(const Network& network, const std::filesystem::path& folder) {
 
 int run(const std::vector<std::string>& arguments) {
   const std::vector<Network> all = networks();
-  if (arguments.empty()) {
+  if (arguments.empty() || arguments[0].starts_with("-")) {
     fmt::print(stderr, "error: wanted write_models FOLDER [NAME...]\n");
     return 2;
   }
