@@ -79,7 +79,7 @@ class Finder {
       }
       if (!whole.fact) whole.fact = fact;
       if (whole.fact->group != fact.group || whole.fact->scale != fact.scale ||
-          whole.fact->factor != fact.factor || whole.fact->base != fact.base)
+          whole.fact->factor != fact.factor || !same_base(whole.fact->base, fact.base))
         whole.elsewhere = true;
       whole.fact->low = std::min(whole.fact->low, fact.low);
       whole.fact->high = std::max(whole.fact->high, fact.high);
@@ -200,6 +200,18 @@ class Finder {
     return false;
   }
 
+  // But for variables that have one value, 0.
+  bool same_base(const Terms& a, const Terms& b) const {
+    const auto all_in = [&](const Terms& terms, const Terms& others) {
+      return std::all_of(terms.begin(), terms.end(), [&](const auto& term) {
+        const auto found = others.find(term.first);
+        return variables_[term.first].extent == 1 ||
+               (found != others.end() && found->second == term.second);
+      });
+    };
+    return all_in(a, b) && all_in(b, a);
+  }
+
   // What a part of an index says of a variable; false: it is at odds with what is known.
   bool learn(uint32_t var, int64_t factor, const Linear& part, const Digit& digit, bool* changed,
              int64_t scale = 1) {
@@ -209,10 +221,11 @@ class Finder {
           (is_part(term.var.value) ||
            (is_part(var) && variables_[var].parent == static_cast<int>(term.var.value))))
         return false;
-    // But for variables that have one value, 0: a panel, of which there is one.
+    // A variable that has one value, 0, moves nothing: a panel, of which there is one. But where it
+    // counts the only tile, whose rows this one goes through, they may become fewer.
     auto add = [&](uint32_t outer, int64_t times) {
-      if (outer != var && times != 0 && variables_[outer].extent != 1 && is_around(outer, var))
-        fact.base[outer] += times;
+      const bool counts = variables_[outer].extent != 1 || times == variables_[var].extent * factor;
+      if (outer != var && times != 0 && counts && is_around(outer, var)) fact.base[outer] += times;
     };
     for (const Linear::Term& term : part.terms) add(term.var.value, term.factor);
     for (const auto& [outer, times] : digit.base) add(outer, times);
@@ -224,7 +237,7 @@ class Finder {
       return true;
     }
     if (known->group != fact.group || known->scale != fact.scale || known->factor != fact.factor ||
-        known->base != fact.base)
+        !same_base(known->base, fact.base))
       return false;
     *changed = *changed || fact.low < known->low || fact.high > known->high;
     known->low = std::min(known->low, fact.low);
