@@ -79,7 +79,7 @@ void MeasureChoices::declare(CommandLine& line) {
   line.flag(profile, "--profile", "runs the model: times of all commands, and one run by threads");
   line.number(runs, "--iterations", "N", "number of timed runs (20)");
   line.list(versus, "--vs", "PEER",
-            "also measures onnxruntime or openvino, alternating with heddle; may be repeated");
+            "also measures onnxruntime or openvino, alternating with heddle");
   line.text(python, "--peer-python", "PYTHON",
             "the Python that runs the peers (HEDDLE_PEER_PYTHON, or python3)");
 }
