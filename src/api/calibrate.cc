@@ -13,6 +13,7 @@
 #include "api/compiled.h"
 #include "compiler/compiler.h"
 #include "hlo/text.h"
+#include "schedule/gemm_tiles.h"
 #include "target/clock.h"
 
 namespace heddle::api {
@@ -249,10 +250,7 @@ class Calibrator {
     std::map<std::string, double> rates;
     for (const MeasuredProduct& product : products_) {
       step("products by " + product.name);
-      target::Target target = one;
-      if (!product.tiles)
-        for (const kernel::MmaDescriptor& mma : kernel::mma_table())
-          if (mma.is_tile()) target.mac_rate.erase(std::string(mma.name));
+      const target::Target target = product.tiles ? one : schedule::without_tiles(one);
       const int64_t k = kBytesOfRow / tensor::type_bytes(product.a);
       HEDDLE_ASSIGN_OR_RETURN(
           const Sample program,

@@ -18,10 +18,14 @@ struct Rows {
   int row, column;
   int64_t width;
 
-  // Whether rows follow one another in memory as columns do, or do not move at all.
-  bool run_on(const Expr& x) const {
+  // An access without the elements of rows that follow one another in memory as columns do.
+  Expr beside(const Expr& x) const {
     const int64_t step = x.factor_of(column);
-    const Expr rest = x - Expr::digit(row) * (step * width) - Expr::digit(column) * step;
+    return x - Expr::digit(row) * (step * width) - Expr::digit(column) * step;
+  }
+  // Whether rows do so, or do not move at all.
+  bool run_on(const Expr& x) const {
+    const Expr rest = beside(x);
     return !rest.uses(row) && !rest.uses(column);
   }
 };
@@ -45,9 +49,7 @@ void merge_rows(Stage* stage, const Rows& rows, int64_t count) {
   substitute_stage(stage, with);
   auto along = [&](const Expr& x) {
     const int64_t step = x.factor_of(rows.column);
-    const Expr rest =
-        x - Expr::digit(rows.row) * (step * rows.width) - Expr::digit(rows.column) * step;
-    return rest + before * (step * together) + at * step;
+    return rows.beside(x) + before * (step * together) + at * step;
   };
   for (size_t i = 0; i < loads.size(); ++i)
     if (rows.run_on(loads[i].coordinates[0]))

@@ -144,7 +144,7 @@ bool KernelEmitter::known_remainders(const Val& a, int64_t d, Val& result) {
   if (!rest || d > INT32_MAX) return false;
   std::vector<llvm::Constant*> lanes;
   for (int64_t lane = 0; lane < lanes_; ++lane) {
-    const auto remainder = ((static_cast<__int128>(a.stride) * lane + *rest) % d + d) % d;
+    const int64_t remainder = floor_remainder(*rest + a.stride % d * lane, d);
     lanes.push_back(int_constant(b_.getInt32Ty(), static_cast<uint64_t>(remainder)));
   }
   result.v = llvm::ConstantVector::get(lanes);

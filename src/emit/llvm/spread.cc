@@ -17,9 +17,6 @@ using llvm::Value;
 
 namespace {
 
-int64_t floor_quotient(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
-int64_t floor_remainder(int64_t a, int64_t b) { return a - floor_quotient(a, b) * b; }
-
 constexpr int64_t kMostStride = 1 << 20;
 
 // The position of each lane in two loaded vectors, the second after the first.

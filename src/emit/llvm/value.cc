@@ -17,12 +17,14 @@ Bounds checked(Wide low, Wide high) {
   return {static_cast<int64_t>(low), static_cast<int64_t>(high)};
 }
 
+}  // namespace
+
 int64_t floor_quotient(int64_t a, int64_t b) {
   int64_t q = a / b;
   return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-}  // namespace
+int64_t floor_remainder(int64_t a, int64_t b) { return a - floor_quotient(a, b) * b; }
 
 Bounds Bounds::of(tensor::Type type) {
   if (type == tensor::Type::pred) return {0, 1};
@@ -58,10 +60,8 @@ Bounds floor_mod(Bounds a, Bounds b) {
 }
 
 std::optional<int64_t> residue(const Val& x, int64_t d) {
-  if (const auto* number = llvm::dyn_cast<llvm::ConstantInt>(x.v)) {
-    const int64_t value = number->getSExtValue();
-    return value - floor_quotient(value, d) * d;
-  }
+  if (const auto* number = llvm::dyn_cast<llvm::ConstantInt>(x.v))
+    return floor_remainder(number->getSExtValue(), d);
   if (x.multiple % d == 0) return 0;
   return std::nullopt;
 }

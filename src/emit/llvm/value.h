@@ -25,7 +25,10 @@ Bounds operator+(Bounds a, Bounds b);
 Bounds operator-(Bounds a, Bounds b);
 Bounds operator*(Bounds a, Bounds b);
 Bounds unite(Bounds a, Bounds b);
-// Bounds of floor(a / b) and of the remainder, b > 0.
+// floor(a / b) and the remainder, b > 0.
+int64_t floor_quotient(int64_t a, int64_t b);
+int64_t floor_remainder(int64_t a, int64_t b);
+// Bounds of these.
 Bounds floor_div(Bounds a, Bounds b);
 Bounds floor_mod(Bounds a, Bounds b);
 
