@@ -5,6 +5,8 @@
 
 namespace heddle::stitch {
 
+static constexpr int64_t kMostColumns = 16;  // accumulators of a block: vectors
+
 // serial out digits { blocks of vectors { init; serial red digits { lanes }; write } }
 void RowEmitter::emit_columns(Block* block) {
   HEDDLE_CHECK(members_.size() == 1, "column reductions are not joined");
@@ -38,20 +40,23 @@ void RowEmitter::emit_columns_outer(const std::vector<const stage::Own*>& out,
   int64_t total = stage_of(member).out[digit].extent;
   int64_t step = 4 * int64_t{lanes_};
   Expr base = member.digits[digit];
-  bool short_end = total % extent != 0 && !base.is_constant();
-  if (short_end) {  // the last strip: as many vectors, the lanes beyond the end masked
-    emit_column_block(red, {base, extent, s_.index_expr(base), total}, block);
-    return;
-  }
+  // In the last strip the lanes beyond the end are masked. A strip of few vectors is one block.
+  const bool short_end = total % extent != 0 && !base.is_constant();
+  const auto emit_block = [&](const Expr& from, int64_t width, Block* to) {
+    ColumnBlock columns{from, width};
+    if (short_end) columns = {from, width, s_.index_expr(from), total};
+    emit_column_block(red, columns, to);
+  };
+  if (short_end && extent <= kMostColumns * lanes_) return emit_block(base, extent, block);
   int64_t blocks = extent / step, rest = extent - blocks * step;
   if (blocks > 0) {
     VarId var = k_.add_var("b");
     int scope = s_.add_scope(var, blocks);
     Block body;
-    emit_column_block(red, {base + Expr::digit(scope) * step, step}, &body);
+    emit_block(base + Expr::digit(scope) * step, step, &body);
     block->push_back(make_loop(LoopKind::serial, var, k_.constant(blocks), std::move(body)));
   }
-  if (rest > 0) emit_column_block(red, {base + Expr(blocks * step), rest}, block);
+  if (rest > 0) emit_block(base + Expr(blocks * step), rest, block);
 }
 
 void RowEmitter::each_vector(const ColumnBlock& columns,
