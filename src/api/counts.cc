@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "api/extent_comparison.h"
+#include "api/link_dimensions.h"
 #include "hlo/builder.h"
 #include "hlo/dim_classes.h"
+#include "hlo/select_boxes.h"
 #include "opt/passes.h"
 
 namespace heddle::api {
@@ -38,6 +44,11 @@ std::vector<import::OpenOutput> open_outputs(const hlo::DimClasses& classes,
   return found;
 }
 
+bool is_guessed(const Imported& imported, const hlo::Symbol& symbol) {
+  const auto key = imported.counts.find(symbol.name);
+  return key != imported.counts.end() && imported.guessed.contains(key->second);
+}
+
 // Outputs that are counts, behind those that have names: what outputs' dimensions follow, and what
 // was guessed.
 void add_extents(Imported* imported) {
@@ -62,8 +73,11 @@ void add_extents(Imported* imported) {
   };
   for (import::OpenOutput& open : imported->open_outputs) open.extent = output_of(open.extent);
   for (size_t s = 0; s < symbols.size(); ++s)
-    if (imported->guessed.contains(imported->counts.at(symbols[s].name)))
+    if (is_guessed(*imported, symbols[s]))
       imported->guessed_counts.push_back({output_of(static_cast<int64_t>(s)), symbols[s].bound});
+  for (size_t s = 0; s < symbols.size() && imported->needs_rows; ++s)
+    if (imported->counts.contains(symbols[s].name))
+      imported->needed_counts.push_back(output_of(static_cast<int64_t>(s)));
   if (results.size() == before) return;
   module.entry()->set_root(hlo::Builder(module.entry()).tuple(results));
   module.entry()->remove_dead();
@@ -78,6 +92,7 @@ Status is_whole(const hlo::DimClasses& classes, const std::vector<hlo::Symbol>& 
     for (size_t k = 0; instr->shape().is_array() && k < instr->operands().size(); ++k) {
       for (const hlo::DimLink& link : hlo::index_map(*instr, k).links) {
         if (link.kind != hlo::DimKind::strided && link.kind != hlo::DimKind::placed) continue;
+        if (hlo::is_counted_part(*instr)) continue;
         if (classes.symbol_of(instr->operand(k), link.from) == symbol)
           return user_error("dimension '{}' reaches {} ({}), which needs fixed extents",
                             symbols.back().name, instr->name(), hlo::opcode_text(instr->opcode()));
@@ -85,6 +100,28 @@ Status is_whole(const hlo::DimClasses& classes, const std::vector<hlo::Symbol>& 
     }
   }
   return {};
+}
+
+// Keys of the counts from which this one is computed, by their calls.
+std::vector<std::string> keys_behind(const Imported& imported, const Instr* call) {
+  const auto own = imported.counts.find(call->name());
+  if (own != imported.counts.end()) return {own->second};
+  std::map<const Instr*, std::string> known;
+  for (const Instr* instr : imported.module->entry()->instrs())
+    if (const auto key = imported.counts.find(instr->name()); key != imported.counts.end())
+      known.emplace(instr->operand(1), key->second);
+  std::vector<std::string> keys;
+  std::vector<const Instr*> todo{call->operand(1)};
+  std::set<const Instr*> seen(todo.begin(), todo.end());
+  for (size_t i = 0; i < todo.size(); ++i) {
+    if (const auto key = known.find(todo[i]); key != known.end()) {
+      keys.push_back(key->second);
+      continue;
+    }
+    for (const Instr* operand : todo[i]->operands())
+      if (seen.insert(operand).second) todo.push_back(operand);
+  }
+  return keys;
 }
 
 struct Refused {
@@ -100,8 +137,8 @@ std::map<std::string, Refused> refused(const Imported& imported, bool results_ma
     if (computation.get() == module.entry()) continue;
     for (const Instr* instr : computation->instrs())
       if (hlo::is_first_rows(*instr))
-        keys.emplace(imported.counts.at(instr->name()),
-                     Refused{"it is computed in a loop or branch"});
+        for (const std::string& key : keys_behind(imported, instr))
+          keys.emplace(key, Refused{"it is computed in a loop or branch"});
   }
   hlo::DimClasses classes(module);
   const Instr* root = module.entry()->root();
@@ -112,9 +149,9 @@ std::map<std::string, Refused> refused(const Imported& imported, bool results_ma
     if (possible) possible = is_whole(classes, open, *module.entry());
     if (possible && (results_may_be_open || open_outputs(classes, open, root).empty())) continue;
     open.pop_back();
-    keys.emplace(imported.counts.at(symbol.name), possible
-                                                      ? Refused{"a result has as many rows", false}
-                                                      : Refused{possible.error().message});
+    for (const std::string& key : keys_behind(imported, symbol.call))
+      keys.emplace(key, possible ? Refused{"a result has as many rows", false}
+                                 : Refused{possible.error().message});
   }
   return keys;
 }
@@ -128,34 +165,82 @@ Status follows_counts(const Imported& imported, const Imported& other) {
   if (imported.index_checks != other.index_checks) return comparison.depends("an index's range");
   const hlo::Module& module = *imported.module;
   hlo::DimClasses classes(module);
-  HEDDLE_RETURN_IF_ERROR(classes.assign(hlo::symbols_of(module)));
+  const std::vector<hlo::Symbol> symbols = hlo::symbols_of(module);
+  HEDDLE_RETURN_IF_ERROR(classes.assign(symbols));
   const auto &p = module.entry()->instrs(), &q = other.module->entry()->instrs();
+  std::vector<int64_t> bounds(symbols.size());  // in the other one
+  for (size_t s = 0; s < symbols.size(); ++s)
+    bounds[s] = q[static_cast<size_t>(std::find(p.begin(), p.end(), symbols[s].call) - p.begin())]
+                    ->shape()
+                    .dim(0);
   for (size_t i = 0; i < p.size(); ++i) {
     if (!p[i]->shape().is_array()) continue;
     if (p[i]->shape().rank() != q[i]->shape().rank())
       return user_error("{} depends on a count", p[i]->name());
-    for (int64_t d = 0; d < p[i]->shape().rank(); ++d)
-      if ((classes.symbol_of(p[i], d) >= 0) != (p[i]->shape().dim(d) != q[i]->shape().dim(d)))
-        return user_error("{} depends on a count", p[i]->name());
+    // It tells how many boxes it has found, and has room for all.
+    if (p[i]->is(hlo::Opcode::get_tuple_element) && hlo::is_select_boxes(*p[i]->operand(0)))
+      continue;
+    for (int64_t d = 0; d < p[i]->shape().rank(); ++d) {
+      int64_t wanted = p[i]->shape().dim(d);
+      if (const int s = classes.symbol_of(p[i], d); s >= 0) {
+        const auto number = static_cast<size_t>(s);
+        wanted = wanted / symbols[number].bound * bounds[number];
+      }
+      if (q[i]->shape().dim(d) != wanted) return user_error("{} depends on a count", p[i]->name());
+    }
+  }
+  return {};
+}
+
+// With what is there of dimensions in front.
+Result<Imported> import_linked(const Import& import, const import::Options& options) {
+  HEDDLE_ASSIGN_OR_RETURN(Imported imported, import(options));
+  if (!imported.counts.empty() || !options.bounded.empty())
+    HEDDLE_RETURN_IF_ERROR(link_dimensions(options.bounded, &imported));
+  return imported;
+}
+
+// Numbers of counted rows that are known for the bound are right for fewer, too. `checks`: a run
+// looks at what it needs.
+Status numbers_follow(const Imported& imported, bool checks) {
+  if (!imported.not_open.empty()) return user_error("{}", imported.not_open);
+  if (imported.counted_dims.empty() && !imported.needs_rows) return {};
+  const hlo::Module& module = *imported.module;
+  hlo::DimClasses classes(module);
+  HEDDLE_RETURN_IF_ERROR(classes.assign(hlo::symbols_of(module)));
+  std::map<std::string, const Instr*> by_name;
+  for (const Instr* instr : module.entry()->instrs()) by_name.emplace(instr->name(), instr);
+  std::set<std::string> looked_at;
+  for (const auto& [call, key] : imported.counts)
+    if (checks && by_name.contains(call)) looked_at.insert(key);
+  for (const auto& [call, key] : imported.counts)
+    if (imported.needs_rows && !looked_at.contains(key))
+      return user_error("another branch is taken where {} is 0", key);
+  for (const auto& [name, dimension] : imported.counted_dims) {
+    const auto instr = by_name.find(name);
+    if (instr != by_name.end() && classes.symbol_of(instr->second, dimension) < 0)
+      return user_error("{} depends on a count", name);
   }
   return {};
 }
 
 // Error: one of the counts cannot be open, it is not known which.
-Status follow_counts(const Imported& imported, const Import& import,
-                     const import::Options& options) {
+Status follow_counts(const Imported& imported, const Import& import, const import::Options& options,
+                     bool is_last) {
+  HEDDLE_RETURN_IF_ERROR(numbers_follow(imported, is_last));
   for (const int64_t less : {1, 2}) {
     import::Options fewer = options;
     fewer.less_counts = less;
-    HEDDLE_ASSIGN_OR_RETURN(const Imported other, import(fewer));
+    HEDDLE_ASSIGN_OR_RETURN(const Imported other, import_linked(import, fewer));
     HEDDLE_RETURN_IF_ERROR(follows_counts(imported, other));
   }
   return {};
 }
 
 // Masks the open counts. Errors: those of follow_counts.
-Status open_counts(Imported* imported, const Import& import, const import::Options& options) {
-  HEDDLE_RETURN_IF_ERROR(follow_counts(*imported, import, options));
+Status open_counts(Imported* imported, const Import& import, const import::Options& options,
+                   bool is_last) {
+  HEDDLE_RETURN_IF_ERROR(follow_counts(*imported, import, options, is_last));
   if (auto masked = opt::mask_padding(*imported->module, {}); !masked)
     return tl::unexpected(masked.error());
   return {};
@@ -164,15 +249,15 @@ Status open_counts(Imported* imported, const Import& import, const import::Optio
 }  // namespace
 
 CountOutputs count_outputs(const Imported& imported) {
-  return {imported.open_outputs, imported.guessed_counts};
+  return {imported.open_outputs, imported.guessed_counts, imported.needed_counts};
 }
 
 // A model with bounded dimensions, whose counts have to stay open: there are no stages. They are
 // masked with those dimensions (api/buckets.cc).
 Result<Imported> CountingImport::beside_bounds(import::Options options) const {
-  if (!options.stages) return import_(options);  // nobody asks outputs how long they are
+  if (!options.stages) return import_linked(import_, options);  // nobody asks how long outputs are
   options.max_count = kMostBesideBounds;
-  HEDDLE_ASSIGN_OR_RETURN(Imported imported, import_(options));
+  HEDDLE_ASSIGN_OR_RETURN(Imported imported, import_linked(import_, options));
   if (!imported.undecided.empty())
     return user_error("{}, and decides what is computed", imported.undecided_why);
   if (imported.counts.empty()) return imported;
@@ -181,7 +266,7 @@ Result<Imported> CountingImport::beside_bounds(import::Options options) const {
   // Once will do: all extents have the same graph.
   const std::lock_guard lock(known_->mutex);
   if (!known_->follow) {
-    HEDDLE_RETURN_IF_ERROR(follow_counts(imported, import_, options));
+    HEDDLE_RETURN_IF_ERROR(follow_counts(imported, import_, options, true));
     known_->follow = true;
   }
   add_extents(&imported);
@@ -189,8 +274,8 @@ Result<Imported> CountingImport::beside_bounds(import::Options options) const {
 }
 
 Result<Imported> CountingImport::operator()(import::Options options) const {
-  if (options.same_for_all_extents) return beside_bounds(std::move(options));
-  options.max_count = kMostRows;
+  if (!options.bounded.empty()) return beside_bounds(std::move(options));
+  options.max_count = options.no_open_counts ? 0 : kMostRows;
   {
     const std::lock_guard lock(known_->mutex);
     for (const auto& [key, why] : known_->exact) options.exact_counts.insert(key);
@@ -200,8 +285,8 @@ Result<Imported> CountingImport::operator()(import::Options options) const {
     const std::lock_guard lock(known_->mutex);
     known_->exact.emplace(key, why);
   };
-  Result<Imported> attempt = import_(options);
-  for (;; attempt = import_(options)) {
+  Result<Imported> attempt = import_linked(import_, options);
+  for (;; attempt = import_linked(import_, options)) {
     if (!attempt && options.max_count > 0) {  // an extent that is the bound would do no harm
       options.max_count = 0;
       continue;
@@ -217,7 +302,7 @@ Result<Imported> CountingImport::operator()(import::Options options) const {
       if (why.always) remember(key, why.reason);
     }
     if (!exact.empty()) continue;
-    if (Status open = open_counts(&imported, import_, options); !open) {
+    if (Status open = open_counts(&imported, import_, options, is_last); !open) {
       options.max_count = 0;
       for (const auto& [call, key] : imported.counts) remember(key, open.error().message);
       continue;

@@ -19,6 +19,7 @@ constexpr int64_t kMostDecidingBytes = int64_t{64} << 20;
 import::Options import_options(const Late& late, const LateInputs& inputs) {
   import::Options options = late.asked;
   options.stages = true;
+  options.no_open_counts = inputs.no_open_counts;
   for (size_t i = 0; i < late.inputs.size(); ++i) {
     const std::string& name = late.inputs[i].name;
     if (late.shapes) options.shapes[name] = inputs.shapes[i].extents();

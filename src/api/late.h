@@ -33,6 +33,8 @@ Status check_stages(size_t count, const std::string& why);
 // an error where it is asked for.
 struct LateInputs {
   std::vector<tensor::Shape> shapes;
+  bool no_open_counts =
+      false;  // as a run has told that a program with open ones is not right for it
   std::vector<const void*> data;
 };
 

@@ -78,6 +78,7 @@ Status LateContext::walk_to_the_end() {
   for (size_t i = 0; i < inputs_.data.size(); ++i)
     if (inputs_.data[i] == nullptr && inputs_.shapes[i].bytes() > 0)
       return user_error("input {} is not bound to memory", program_->inputs()[i].name);
+  inputs_.no_open_counts = false;
   for (bool known = false; !known;) {
     walked_.clear();
     now_ = nullptr;
@@ -93,8 +94,16 @@ Status LateContext::walk_to_the_end() {
   return {};
 }
 
-// Where they are not, the next program is for more.
+// Where they are not, the next program is for more; where there are no rows, but should be, for
+// this run's counts.
 bool LateContext::guesses_are_right(const Ready& leaf) {
+  const std::vector<int64_t>& needed = leaf.part->counts.needed;
+  if (std::any_of(needed.begin(), needed.end(), [&](int64_t output) {
+        return leaf.results[static_cast<size_t>(output)].get_s64(0) == 0;
+      })) {
+    inputs_.no_open_counts = true;
+    return false;
+  }
   int64_t most = 0;
   for (const import::GuessedCount& one : leaf.part->counts.guessed)
     if (const int64_t n = leaf.results[static_cast<size_t>(one.extent)].get_s64(0); n > one.most)
@@ -160,7 +169,8 @@ CommandReport LateContext::command(int64_t number) const {
 Result<std::shared_ptr<Part>> LateContext::walk() {
   computed_ = {};
   // The bucket of the run before need not be found again.
-  if (sized_ != nullptr && sized_->kept && sized_shapes_ == shapes_) return sized_;
+  const bool is_sized = sized_ != nullptr && sized_->kept && sized_shapes_ == shapes_;
+  if (is_sized && !inputs_.no_open_counts) return sized_;
   HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<Node> node, program_->root(inputs_, shapes_));
   for (;;) {
     HEDDLE_ASSIGN_OR_RETURN(const Node::Asks asks, program_->ask(node, inputs_, computed_));

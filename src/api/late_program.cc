@@ -128,6 +128,10 @@ Result<std::shared_ptr<Node>> LateProgram::root(const LateInputs& inputs,
   for (;;) {
     std::optional<SizeBucket> bucket;
     std::string key = shapes;
+    if (inputs.no_open_counts) {
+      const std::lock_guard lock(mutex_);
+      return child(root_, key + " no open counts");
+    }
     {
       const std::lock_guard lock(mutex_);
       if (guess_ > 0) key += fmt::format(" {}", guess_);

@@ -20,7 +20,6 @@
 #include "import/onnx.h"
 #include "import/stablehlo.h"
 #include "interp/random_inputs.h"
-#include "opt/passes.h"
 #include "program/file.h"
 #include "program/saved.h"
 
@@ -140,33 +139,6 @@ void fill_indices(std::span<const tensor::IndexCheck> checks, const Port& port, 
     std::memcpy(buffer, value.data(), static_cast<size_t>(port.bytes));
     anew = false;
   }
-}
-
-// Links dimensions to those of inputs: without a link through operators they get no name. So
-// dimensions with these names are no longer merged and split again, or the valid part of a merged
-// dimension is gathered, and gathers at the number of each sequence read in place.
-Status link_dimensions(const Extents& extents, import::Imported* imported) {
-  hlo::Module& module = *imported->module;
-  for (const auto& [name, extent] : extents) {
-    hlo::Symbol symbol;
-    symbol.name = name;
-    symbol.bound = extent;
-    symbol.extent = -1;
-    for (size_t i = 0; i < imported->input_names.size(); ++i) {
-      const auto dims = imported->input_dims.find(imported->input_names[i]);
-      if (dims == imported->input_dims.end()) continue;
-      for (size_t d = 0; d < dims->second.size(); ++d)
-        if (const auto of = multiple_of(dims->second[d]); of && of->name == name)
-          symbol.places.emplace_back(static_cast<int64_t>(i), static_cast<int64_t>(d));
-    }
-    module.symbols.push_back(std::move(symbol));
-  }
-  Result<bool> done = opt::split_rows(module, {});
-  if (done) done = opt::merge_rows(module, {});
-  module.symbols.clear();
-  if (done) done = opt::narrow_indices(module, {});
-  if (done && *done) done = opt::dce(module, {});
-  return done ? Status() : tl::unexpected(done.error());
 }
 
 }  // namespace
@@ -381,27 +353,24 @@ Result<std::unique_ptr<Model>> Model::of_family(Family family, const OpenOptions
 Status Model::take_open(
     const std::function<Result<import::Imported>(const import::Options&)>& import,
     import::Options wanted, const OpenOptions& options) {
-  if (options.bounds.empty())
-    return take_late(CountingImport(import), std::move(wanted), options.late);
+  const CountingImport counting(import);
+  if (options.bounds.empty()) return take_late(counting, std::move(wanted), options.late);
   wanted.shapes = options.shapes;
   wanted.open_shapes = options.hints;
-  return take_bounded(import, std::move(wanted), options);
+  return take_bounded(counting, std::move(wanted), options);
 }
 
 Status Model::take_bounded(
     const std::function<Result<import::Imported>(const import::Options&)>& import,
     import::Options wanted, const OpenOptions& options) {
   wanted.hints.clear();
-  wanted.same_for_all_extents = true;
   wanted.max_fold_elems = kMostFolded;
-  const auto import_at =
-      [import, wanted, steps = options.steps](const Extents& extents) -> Result<import::Imported> {
+  const auto import_at = [import, wanted, steps = options.steps](const Extents& extents) {
     import::Options at = wanted;
+    at.bounded = extents;
     for (const auto& [name, extent] : extents)
       at.dims[name] = extent * (steps.contains(name) ? steps.at(name) : 1);
-    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import(at));
-    HEDDLE_RETURN_IF_ERROR(link_dimensions(extents, &imported));
-    return imported;
+    return import(at);
   };
   HEDDLE_ASSIGN_OR_RETURN(bounded_, find_bounded(import_at, options));
   HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import_at(at(*bounded_, bounded_->first)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hlo/leaves.h"
+#include "hlo/sort_order.h"
 #include "lower/trim.h"
 
 namespace heddle::compiler {
@@ -19,6 +20,8 @@ std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
     const auto& attrs = instr->attrs_as<hlo::DotAttrs>();
     for (int64_t d : attrs.lhs_contracting_dims) result.emplace_back(instr->operand(0), d);
     for (int64_t d : attrs.rhs_contracting_dims) result.emplace_back(instr->operand(1), d);
+  } else if (const auto order = hlo::sort_order(*instr)) {
+    result.emplace_back(instr->operand(order->key), hlo::sorted_dimension(*instr));
   } else if (instr->is(Opcode::scatter)) {
     const Instr* positions = instr->operand(instr->operands().size() / 2);
     const int64_t vector = instr->attrs_as<hlo::ScatterAttrs>().index_vector_dim;

@@ -4,6 +4,7 @@
 
 #include "hlo/leaves.h"
 #include "hlo/select_boxes.h"
+#include "hlo/sort_order.h"
 
 namespace heddle::hlo {
 bool runs_up(const WindowDim& window, int64_t extent) {
@@ -273,6 +274,7 @@ void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) 
     case DimKind::strided:
       // The first element is always there.
       if (link.offset == 0 && instr->shape().dim(link.to) == 1) return;
+      if (is_counted_part(*instr)) return;  // its result's extent is told
       if (relate_cut(instr, k, link)) return;
       break;
     case DimKind::overlaid:
@@ -329,14 +331,17 @@ void DimClasses::relate_scatter(const Instr* scatter) {
   }
 }
 
-// Rows are sorted by themselves; along a row it matters how long it is.
+// Rows are sorted by themselves. What is not there of a row comes last, where mask_padding can see
+// to that; else it matters how long the row is.
 void DimClasses::relate_sort(const Instr* sort) {
-  const int64_t along = sort->attrs_as<SortAttrs>().dimension;
+  const int64_t along = sorted_dimension(*sort);
+  const bool may_be_longer = sort_order(*sort).has_value();
   for (size_t k = 0; k < sort->operands().size(); ++k) {
     const Instr* x = sort->operand(k);
     join_all(x, 0, sort, k);
-    fix(x, along < 0 ? along + x->shape().rank() : along);
-    fix(sort, along < 0 ? along + x->shape().rank() : along, k);
+    if (may_be_longer) continue;
+    fix(x, along);
+    fix(sort, along, k);
   }
   // All arrays have the same extents.
   for (size_t k = 1; k < sort->operands().size(); ++k) join_all(sort, 0, sort, k);

@@ -14,6 +14,18 @@ bool is_first_rows(const Instr& instr) {
          instr.attrs_as<CustomCallAttrs>().custom_call_target == kFirstRows;
 }
 
+bool is_counted_part(const Instr& instr) {
+  if (!instr.is(Opcode::slice) || instr.users().empty()) return false;
+  const auto& attrs = instr.attrs_as<SliceAttrs>();
+  for (int64_t d = 0; d < instr.shape().rank(); ++d) {
+    const auto i = static_cast<size_t>(d);
+    const bool whole = instr.shape().dim(d) == instr.operand(0)->shape().dim(d);
+    if (attrs.starts[i] != 0 || attrs.strides[i] != 1 || whole == (d == 0)) return false;
+  }
+  return std::all_of(instr.users().begin(), instr.users().end(),
+                     [](const Instr* user) { return is_first_rows(*user); });
+}
+
 const Instr* behind_shapes(const Instr* value) {
   while (value->is(Opcode::broadcast) || value->is(Opcode::reshape)) value = value->operand(0);
   return value;

@@ -42,6 +42,9 @@ const Instr* behind_shapes(const Instr* value);
 
 std::string symbols_text(const std::vector<Symbol>& symbols);  // with braces
 bool is_first_rows(const Instr& instr);
+// A slice of the first elements of dimension 0 of which only heddle.first_rows reads: of these as
+// many are there as that says.
+bool is_counted_part(const Instr& instr);
 // Module::symbols, followed by the symbols of the entry's calls of heddle.first_rows, named after
 // them.
 std::vector<Symbol> symbols_of(const Module& module);

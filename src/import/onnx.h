@@ -60,6 +60,7 @@ struct Options {
   // graph is built for this many, and is not correct for more (Imported::guessed).
   int64_t guessed_count = 0;
   std::set<std::string> exact_counts;  // keys of counts that are decided exactly nevertheless
+  bool no_open_counts = false;         // all of them are
   int64_t less_counts = 0;             // makes open counts smaller, to see what depends on them
   // ONNX: import parameters but no results; see Imported::later_outputs.
   bool ports_only = false;
@@ -82,8 +83,9 @@ struct Options {
   int64_t max_value_elems = int64_t{1} << 29;      // one computed value, or input
   int64_t max_constant_bytes = int64_t{64} << 30;  // all initialisers together
   int64_t max_fold_elems = 1 << 14;                // the largest value of shape arithmetic
-  // Extents may change later: the graph must not depend on them unnecessarily.
-  bool same_for_all_extents = false;
+  // Dimensions of inputs that are at a bound, by name: the graph must not depend on their extents
+  // unnecessarily. Extents at other bounds are in `dims`.
+  std::map<std::string, int64_t> bounded;
   // If not null: gets all unsupported operators if an import fails because of them
   // (ErrorKind::unsupported).
   std::shared_ptr<std::vector<Unsupported>> unsupported;
@@ -134,9 +136,17 @@ struct Imported {
   std::vector<tensor::IndexCheck> index_checks;
   std::map<std::string, std::string> counts;  // by name of the call: the key
   std::set<std::string> guessed;              // keys of counts without a bound
-  std::vector<OpenOutput> open_outputs;       // filled by api/counts.h
-  std::vector<GuessedCount> guessed_counts;   // likewise: outputs to check after a run
-  std::vector<BoundInput> bound;              // by Options::hints, in order of position
+  // What numbers of counted rows, known for the bound only, say of the graph: it is not right if
+  // none are there; why it is right for the bound only, or empty; and dimensions, of instructions
+  // by name, that are right only if they follow a count.
+  bool needs_rows = false;
+  std::string not_open;
+  std::vector<std::pair<std::string, int64_t>> counted_dims;
+  std::vector<OpenOutput> open_outputs;  // filled by api/counts.h
+  // Likewise, outputs to check after a run; those that must not be 0 are extents of such.
+  std::vector<GuessedCount> guessed_counts;
+  std::vector<int64_t> needed_counts;
+  std::vector<BoundInput> bound;  // by Options::hints, in order of position
   // Options::ports_only: names and types of outputs that are tensors.
   std::vector<std::pair<std::string, tensor::Type>> later_outputs;
   // Options::stages: if not empty, the module's first result is this value, a computed one that a

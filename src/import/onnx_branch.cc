@@ -128,6 +128,7 @@ Value* Importer::inside(Value* outer, const std::unordered_map<const Value*, Val
   Value value;
   value.kind = outer->kind;
   value.literal = outer->literal;
+  value.elsewhere = outer->elsewhere;
   value.name = outer->name;
   value.nodes = outer->nodes;
   value.is_initialiser = outer->is_initialiser;
@@ -271,6 +272,7 @@ void Importer::run_if(const Node& node, Scope& scope, const Inputs& inputs) {
   if (depth_ >= kDeepest) fail("graphs nested more than {} deep", kDeepest);
   ++depth_;
   if (condition.literal) {
+    check_branch_of_rows(node, condition);
     run_in_place(condition.literal->get_s64(0) != 0 ? on_true : on_false, node, scope);
   } else {
     hlo::Computation* const outside = into_;

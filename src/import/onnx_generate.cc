@@ -54,7 +54,7 @@ Outputs constant_of_shape(Op& op) {
     if (given.elems() != 1) op.fail("value has {} elements, wanted 1", given.elems());
     value = reshaped(given, {});
   }
-  Output result = splat(op, op.b.constant(value), extents);
+  Output result = op.as_many_as(splat(op, op.b.constant(value), extents), 0);
   return {text ? Output::text(result) : result};
 }
 

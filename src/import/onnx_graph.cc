@@ -66,7 +66,7 @@ Importer::Importer(const ModelFacts& facts, const Options& options, TensorSource
     : facts_(facts), options_(options), source_(source), result_(result) {
   limits_.value_elems = options.max_value_elems;
   limits_.fold_elems = options.max_fold_elems;
-  limits_.same_for_all_extents = options.same_for_all_extents;
+  limits_.same_for_all_extents = !options.bounded.empty();
   decisions_.options = &options;
   decisions_.calls = &result.counts;
   decisions_.guessed = &result.guessed;
@@ -132,6 +132,13 @@ bool Importer::small_and_known(const Inputs& inputs) const {
 // here.
 std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& node, int64_t opset,
                                            const Inputs& inputs) {
+  std::optional<Outputs> outputs = fold_as_given(entry, node, opset, inputs);
+  if (outputs) fold_elsewhere(entry, node, opset, inputs, *outputs);
+  return outputs;
+}
+
+std::optional<Outputs> Importer::fold_as_given(const OpEntry& entry, const Node& node,
+                                               int64_t opset, const Inputs& inputs) {
   hlo::Computation* scratch = result_.module->add_computation("fold");
   hlo::Builder builder(scratch);
   Op op(node, opset, inputs, builder, source_, limits_, true);
@@ -220,6 +227,7 @@ Outputs Importer::emit_node(const OpEntry& entry, const Node& node, int64_t opse
   Outputs outputs = entry.handler(op);
   op.check_builder();
   op.check_all_read();
+  check_numbers_of_rows(node, inputs, outputs);
   names.add(nodes_read_through(inputs, *into_, first, outputs));
   finish_instrs(first, node, names);
   for (std::string& note : op.take_notes()) result_.notes.push_back(std::move(note));
@@ -236,6 +244,7 @@ Value* Importer::add_output(Output output, std::string_view name) {
   value.kind = output.kind;
   value.instr = output.instr;
   value.literal = std::move(output.literal);
+  value.elsewhere = std::move(output.elsewhere);
   value.name = name;
   value.text = output.is_text;
   value.pieces = output.pieces;
@@ -275,6 +284,7 @@ void Importer::run_node(const Node& node, Scope& scope) {
   if (const Function* function = facts_.find_function(node))
     return run_function(*function, node, scope, inputs);
   if (!is_structural(node)) return run_handler(node, scope, inputs);
+  if (node.op_type != "If") check_numbers_of_rows(node, inputs, {});
   const size_t first = into_->instrs().size();
   run_structural(node, scope, inputs);
   name_structural(first, node, scope, inputs);
@@ -296,12 +306,15 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
   hlo::NodeNames names = name_of(node);
   names.add(nodes_of(inputs));
   const bool moves_text = moves_texts(*entry, node, inputs);
-  if (entry->folds && small_and_known(inputs)) {
+  if (entry->folds && small_and_known(inputs) && !makes_counted_rows(node, inputs)) {
     if (std::optional<Outputs> outputs = fold_node(*entry, node, opset, inputs)) {
       if (moves_text) mark_texts(*outputs);
       return define_outputs(node, std::move(*outputs), scope, names);
     }
   }
+  const bool finds = node.op_type == "NonZero" && !inputs.empty() && !node.outputs.empty();
+  if (const auto found = found_.find({finds ? inputs[0] : nullptr, into_}); found != found_.end())
+    return define(node.outputs[0], found->second, scope, describe(node));
   const auto trips = fold_trips(*entry, node, opset, inputs);
   const auto first = [&](const Literal& literal) { return literal == trips->front(); };
   if (trips && std::all_of(trips->begin(), trips->end(), first))
@@ -309,6 +322,8 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
   Outputs outputs = emit_node(*entry, node, opset, inputs, names);
   if (moves_text) mark_texts(outputs);
   define_outputs(node, std::move(outputs), scope, names);
+  if (finds && !trips)
+    found_.emplace(std::pair(inputs[0], into_), scope.values.at(node.outputs[0]));
   if (trips && !node.outputs[0].empty()) scope.values.at(node.outputs[0])->trips = trips;
 }
 
@@ -412,6 +427,7 @@ Value* Importer::parameter_value(hlo::Builder& builder, std::string_view name, c
   result_.input_aliases.emplace_back();
   Value* value = instr_value(builder.parameter(number, shape, name), name);
   value->text = text;
+  if (!options_.bounded.empty()) find_bounded(*value);
   return value;
 }
 
@@ -463,6 +479,7 @@ void Importer::run(const std::vector<Input>& inputs) {
   std::vector<Instr*> outputs;
   const auto add = [&](Value* value, std::string name) {
     outputs.push_back(materialise(builder, *value));
+    check_result_of_rows(*value);
     if (value->text) result_.texts.insert(name);
     result_.output_names.push_back(std::move(name));
   };

@@ -114,12 +114,24 @@ class Importer {
   bool small_and_known(const Inputs& inputs) const;
   std::optional<Outputs> fold_node(const OpEntry& entry, const proto::Node& node, int64_t opset,
                                    const Inputs& inputs);
+  std::optional<Outputs> fold_as_given(const OpEntry& entry, const proto::Node& node, int64_t opset,
+                                       const Inputs& inputs);
   std::shared_ptr<const std::vector<Literal>> fold_trips(const OpEntry& entry,
                                                          const proto::Node& node, int64_t opset,
                                                          const Inputs& inputs);
   Outputs emit_node(const OpEntry& entry, const proto::Node& node, int64_t opset,
                     const Inputs& inputs, hlo::NodeNames& names);
   void finish_instrs(size_t first, const proto::Node& node, const hlo::NodeNames& names);
+  // onnx_extents.cc. The outputs, folded, as they would be for other extents (Value::elsewhere).
+  void fold_elsewhere(const OpEntry& entry, const proto::Node& node, int64_t opset,
+                      const Inputs& inputs, Outputs& outputs);
+  void find_bounded(const Value& input);
+  bool makes_counted_rows(const proto::Node& node, const Inputs& inputs) const;
+  // What a node that is not folded makes of numbers of counted rows.
+  void check_numbers_of_rows(const proto::Node& node, const Inputs& inputs, const Outputs& outputs);
+  bool check_array_of_rows(const Value& value);
+  void check_result_of_rows(const Value& value);
+  void check_branch_of_rows(const proto::Node& node, const Value& condition);
   // onnx_names.cc
   hlo::NodeNames name_of(const proto::Node& node) const;
   std::string first_name_of(const proto::Node& node) const;
@@ -202,6 +214,9 @@ class Importer {
   int64_t nodes_ = 0;
   std::vector<std::string> all_inputs_;
   Decisions decisions_;
+  // What NonZero has found in a value, by computation: it counts once, however often it is asked
+  // for.
+  std::map<std::pair<const Value*, const hlo::Computation*>, Value*> found_;
   std::map<std::string, const Value*> to_carry_;  // by key, at the point where the import ended
   std::string caller_;  // name of the function call being expanded, with `/`; else empty
   int depth_ = 0;       // nested graphs

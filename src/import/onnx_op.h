@@ -58,6 +58,10 @@ struct Value {
   std::vector<Value*> elements;  // tensors
   std::optional<Pieces> pieces;
   std::optional<Ragged> ragged;
+  // A known value that depends on extents that differ from run to run: what it would be if no
+  // counted rows were there, if one was, for other extents of bounded dimensions, and with a name
+  // in place of each count (onnx_extents.cc). Else empty.
+  std::vector<Literal> elsewhere;
   // Inside a loop with a known trip count: the value at each trip, if small and known.
   std::shared_ptr<const std::vector<Literal>> trips;
   std::string_view name;
@@ -94,6 +98,7 @@ struct Output {
   Value::Kind kind = Value::Kind::tensor;
   Instr* instr = nullptr;
   std::optional<Literal> literal;
+  std::vector<Literal> elsewhere;  // as in Value
   Value* same = nullptr;
   bool is_text = false;
   std::vector<Output> elements;
@@ -120,6 +125,9 @@ struct Decisions {
   std::set<std::string>* guessed = nullptr;             // Imported::guessed
   std::map<std::string, int64_t, std::less<>> met;      // number of uses of each name so far
   std::deque<Value> asked;                              // requested by handlers
+  std::vector<Instr*> counted;  // calls of heddle.first_rows that have names
+  // Equal counts are one value: of rows of a call, but so many at most.
+  std::map<std::pair<const Instr*, int64_t>, Instr*> counts;
 
   // Returns a unique key: unrolled loops and inlined functions repeat names.
   std::string next_key(std::string_view name);
@@ -136,6 +144,8 @@ struct Limits {
   int64_t value_elems = 0;  // of one computed value
   int64_t fold_elems = 0;   // of one value computed at import
   bool same_for_all_extents = false;
+  // Dimensions of inputs that are at a bound.
+  std::set<std::pair<const Instr*, int64_t>> bounded;
   Decisions* decisions = nullptr;  // null: no stages and no open counts
 };
 
@@ -195,6 +205,15 @@ class Op {
   bool may_count() const;  // else the values that determine it must be known
   // x, whose first dimension has that count.
   Instr* first_rows(Instr* x, const Count& count);
+  // The first elements of x along a dimension; where that follows a count, as many as are there.
+  Instr* first_part(Instr* x, int64_t dimension, int64_t elems);
+  // x, of which as many elements are there along each dimension as input i, known extents, says.
+  Instr* as_many_as(Instr* x, size_t i);
+  // The extents of input i, from dimension `start` to `end`, as a known value: those of the bounds.
+  Output known_extents(size_t i, int64_t start, int64_t end);
+  // Whether a dimension of x, or an element of the known input i, follows a bounded dimension.
+  bool is_bounded(const Instr* x, int64_t dimension) const;
+  bool is_bounded(size_t i, int64_t element) const;
   // Strings (tensor/vocabulary.h): whether the input is a tensor of strings; the strings of a known
   // value; the ids of given strings.
   bool is_text(size_t i) const { return has(i) && inputs_[i]->text; }
@@ -259,6 +278,9 @@ class Op {
   const proto::Attribute* find(std::string_view name) const;
   const proto::Attribute* find(std::string_view name, proto::AttrType type,
                                const char* wanted) const;
+
+  // x, of whose rows there are as many as of those of a call.
+  Instr* count_rows(Instr* x, const Instr* call);
 
   const proto::Node& node_;
   int64_t opset_;

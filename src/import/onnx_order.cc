@@ -101,11 +101,8 @@ Outputs top_k(Op& op) {
     op.fail("k is {} for a dimension of {}", k, extents[static_cast<size_t>(axis)]);
   Instr* positions = iota(op, Type::s64, extents, axis);
   Instr* both = op.b.sort({op.in(0), positions}, axis, true, order(op, op.type(0), largest));
-  Ints limits = extents;
-  limits[static_cast<size_t>(axis)] = k;
-  const Ints starts(extents.size(), 0);
-  return {op.b.slice(op.b.get_tuple_element(both, 0), starts, limits, {}),
-          op.b.slice(op.b.get_tuple_element(both, 1), starts, limits, {})};
+  return {op.first_part(op.b.get_tuple_element(both, 0), axis, k),
+          op.first_part(op.b.get_tuple_element(both, 1), axis, k)};
 }
 
 constexpr OpEntry kOps[] = {

@@ -19,6 +19,7 @@ struct Settings {
 struct Axis {
   int64_t dim = 0, in = 0, out = 0;
   double scale = 1, roi_start = 0, roi_end = 1;
+  bool from_any = false;  // from an extent that differs from run to run to one that does not
 };
 
 // The position of output x among the input positions.
@@ -150,6 +151,84 @@ Instr* resize_by_matrix(Op& op, Instr* x, const Settings& settings, const Axis& 
   return axis.dim == rank - 1 ? x : op.b.transpose(x, permutation);
 }
 
+// Positions among elements of which it is known when the program runs how many there are; the
+// formulas of source_position.
+class OpenPositions {
+ public:
+  OpenPositions(Op& op, const Settings& settings, Instr* x, const Axis& axis)
+      : op_(op), settings_(settings), out_{axis.out} {
+    Instr* in = op.b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{axis.dim});
+    in_ = op.b.convert(in, Type::f64);
+    const auto out = static_cast<double>(axis.out);
+    Instr* o = op.b.iota(Shape::array(Type::f64, op.check_extents(out_)), 0);
+    if (settings.coordinates == "align_corners") {
+      at_ = with(Opcode::divide, with(Opcode::multiply, o, all(last())), out - 1);
+      return;
+    }
+    Instr* scale = all(op.b.binary(Opcode::divide, op.b.scalar(Type::f64, out), in_));
+    if (settings.coordinates == "asymmetric")
+      at_ = with(Opcode::divide, o, scale);
+    else
+      at_ = with(Opcode::subtract, with(Opcode::divide, with(Opcode::add, o, 0.5), scale), 0.5);
+  }
+
+  static bool are_for(const Settings& settings, const Axis& axis) {
+    static constexpr std::string_view kModes[] = {"half_pixel", "pytorch_half_pixel", "asymmetric",
+                                                  "align_corners"};
+    return axis.from_any && axis.out > 1 && settings.mode != "cubic" && !settings.antialias &&
+           !settings.exclude_outside &&
+           std::find(std::begin(kModes), std::end(kModes), settings.coordinates) !=
+               std::end(kModes);
+  }
+
+  Instr* nearest(Instr* x, int64_t dim) {
+    const std::string& mode = settings_.nearest;
+    Instr* at = at_;
+    if (mode == "round_prefer_floor") at = with(Opcode::subtract, at, 0.5);
+    if (mode == "round_prefer_ceil") at = with(Opcode::add, at, 0.5);
+    const bool up = mode == "round_prefer_floor" || mode == "ceil";
+    return take(x, op_.b.unary(up ? Opcode::ceil : Opcode::floor, at), dim);
+  }
+
+  Instr* linear(Instr* x, int64_t dim) {
+    Instr* before = op_.b.unary(Opcode::floor, at_);
+    Instr* behind = with(Opcode::add, before, 1);
+    Instr* weights[] = {near(before), near(behind)};
+    Instr* total = with(Opcode::add, weights[0], weights[1]);
+    Instr *parts[2], *positions[] = {before, behind};
+    for (size_t k = 0; k < 2; ++k) {
+      Instr* taken = take(x, positions[k], dim);
+      Instr* weight = op_.b.convert(with(Opcode::divide, weights[k], total), x->shape().type());
+      parts[k] = op_.b.binary(Opcode::multiply, taken,
+                              broadcast_along(op_, weight, taken->shape().extents(), dim));
+    }
+    return op_.b.binary(Opcode::add, parts[0], parts[1]);
+  }
+
+ private:
+  Instr* all(Instr* scalar) { return op_.b.broadcast(scalar, out_, {}); }
+  Instr* last() { return op_.b.binary(Opcode::subtract, in_, op_.b.scalar(Type::f64, 1)); }
+  Instr* with(Opcode opcode, Instr* a, Instr* b) { return op_.b.binary(opcode, a, b); }
+  Instr* with(Opcode opcode, Instr* a, double b) {
+    return op_.b.binary(opcode, a, all(op_.b.scalar(Type::f64, b)));
+  }
+  // 1 - |position - at|
+  Instr* near(Instr* position) {
+    Instr* apart = op_.b.unary(Opcode::abs, with(Opcode::subtract, position, at_));
+    return with(Opcode::subtract, all(op_.b.scalar(Type::f64, 1)), apart);
+  }
+  Instr* take(Instr* x, Instr* positions, int64_t dim) {
+    positions = with(Opcode::maximum, positions, 0.0);
+    positions = with(Opcode::minimum, positions, all(last()));
+    return op_.b.take(x, op_.b.convert(positions, Type::s64), dim);
+  }
+
+  Op& op_;
+  const Settings& settings_;
+  Ints out_;
+  Instr *in_ = nullptr, *at_ = nullptr;
+};
+
 // Resizes by a weighted sum of a few neighbours.
 Instr* resize_by_taps(Op& op, Instr* x, const Settings& settings, const Axis& axis) {
   const size_t count = taps_of(settings, axis, 0).size();
@@ -280,12 +359,17 @@ std::vector<Axis> read_axes(Op& op, const Settings& settings) {
     const int64_t d = op.axis(dim, rank);
     if (op.shape(0).dim(d) == 0) op.fail("input is {}", to_string(op.shape(0)));
     axes.push_back({d, op.shape(0).dim(d), op.shape(0).dim(d)});
+    axes.back().from_any = op.is_bounded(op.in(0), d);
   }
   const std::vector<double> scales = read_scales(op);
   const Ints sizes = op.opset() >= 11 && op.has(3) ? op.known_ints(3, "sizes") : Ints();
   if (scales.empty() == sizes.empty() || std::max(scales.size(), sizes.size()) != axes.size())
     op.fail("{} scales and {} sizes for {} dimensions; wanted one of the two", scales.size(),
             sizes.size(), axes.size());
+  for (size_t i = 0; i < axes.size(); ++i)
+    axes[i].from_any = axes[i].from_any && !sizes.empty() &&
+                       !op.has_attr("keep_aspect_ratio_policy") &&
+                       !op.is_bounded(3, static_cast<int64_t>(i));
   if (sizes.empty()) {
     scale_axes(op, axes, scales);
   } else {
@@ -318,6 +402,11 @@ Outputs resize(Op& op) {
   for (const Axis& axis : axes) {
     extents[static_cast<size_t>(axis.dim)] = axis.out;
     op.check_extents(extents);
+    if (OpenPositions::are_for(settings, axis)) {
+      OpenPositions positions(op, settings, x, axis);
+      x = nearest ? positions.nearest(x, axis.dim) : positions.linear(x, axis.dim);
+      continue;
+    }
     if (axis.out == axis.in && axis.scale == 1 && settings.coordinates != "tf_crop_and_resize")
       continue;
     x = nearest ? resize_nearest(op, x, settings, axis) : resize_weighted(op, x, settings, axis);

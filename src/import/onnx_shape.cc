@@ -22,15 +22,20 @@ Outputs shape(Op& op) {
     return std::clamp<int64_t>(at, 0, rank);
   };
   const int64_t start = bound("start", 0), end = bound("end", rank);
-  const Ints extents = op.shape(0).extents();
-  return {
-      ints_literal(start < end ? Ints(extents.begin() + start, extents.begin() + end) : Ints())};
+  return {op.known_extents(0, start, std::max(start, end))};
 }
 
 Outputs size(Op& op) {
-  Literal count(Shape::scalar(Type::s64));
-  count.set_s64(0, op.shape(0).elems());
-  return {count};
+  Output extents = op.known_extents(0, 0, op.rank(0));
+  const auto elems = [](const Literal& of) {
+    Literal count(Shape::scalar(Type::s64));
+    count.set_s64(0, 1);
+    for (int64_t d = 0; d < of.elems(); ++d) count.set_s64(0, count.get_s64(0) * of.get_s64(d));
+    return count;
+  };
+  for (Literal& few : extents.elsewhere) few = elems(few);
+  extents.literal = elems(*extents.literal);
+  return {extents};
 }
 
 // 0 copies the input's dimension (unless allowzero), one -1 is inferred from the rest.

@@ -94,6 +94,19 @@ Instr* moving_slice(Op& op) {
   return op.b.dynamic_slice(op.in(0), at, sizes);
 }
 
+// The dimension of which a slice takes the first elements, if it takes all of the others.
+std::optional<int64_t> cut_at_end(const Ints& starts, const Ints& limits, const Ints& steps,
+                                  const Ints& extents) {
+  std::optional<int64_t> found;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    if (starts[d] != 0 || steps[d] != 1) return std::nullopt;
+    if (limits[d] == extents[d]) continue;
+    if (found) return std::nullopt;
+    found = static_cast<int64_t>(d);
+  }
+  return found;
+}
+
 Outputs slice(Op& op) {
   if (Instr* moving = moving_slice(op)) return {moving};
   const Ints extents = op.shape(0).extents();
@@ -113,6 +126,8 @@ Outputs slice(Op& op) {
   }
   Instr* x = op.in(0);
   if (!reversed.empty()) x = op.b.reverse(x, reversed);
+  if (const auto axis = cut_at_end(starts, limits, steps, extents); axis && reversed.empty())
+    return {op.first_part(x, *axis, limits[static_cast<size_t>(*axis)])};
   const bool whole =
       starts == Ints(extents.size(), 0) && limits == extents && steps == Ints(extents.size(), 1);
   return {whole && !op.stays_slice(x) ? x : op.b.slice(x, starts, limits, steps)};

@@ -58,7 +58,8 @@ Count Op::count(Instr* extent, int64_t most, const char* what) {
     const std::string key = decisions.next_key(fmt::format("{}:{}", node_.outputs[0], what));
     if (const auto known = options.decided.find(key); known != options.decided.end())
       return {known->second.get_s64(0), nullptr};
-    const bool guess = most == kAnyCount;
+    // Of a bound that is too large there is mostly much less.
+    const bool guess = most > options.max_count && (most == kAnyCount || options.max_count > 0);
     if (guess) {
       most = options.guessed_count;
       decisions.guessed->insert(key);

@@ -18,6 +18,7 @@
 #include "hlo/combiner.h"
 #include "hlo/dim_classes.h"
 #include "hlo/select_boxes.h"
+#include "hlo/sort_order.h"
 #include "opt/join_padded.h"
 #include "opt/mask_padding.h"
 #include "opt/merged_places.h"
@@ -141,6 +142,7 @@ class Masker {
       if (instr->is(Opcode::convolution) || instr->is(Opcode::reduce_window))
         HEDDLE_RETURN_IF_ERROR(mask_windows(instr));
       if (instr->is(Opcode::scatter)) mask_scatter(instr);
+      if (instr->is(Opcode::sort)) mask_sort(instr);
       if (instr->is(Opcode::gather)) clamp_gather(instr);
       if (hlo::is_select_boxes(*instr)) count_boxes(instr);
     }
@@ -265,6 +267,17 @@ class Masker {
     nowhere.set_bits(0, ~uint64_t{0});
     for (int64_t d = 0; d < shape.rank(); ++d)
       if (symbol_of(scatter->operand(positions), d) >= 0) mask(scatter, positions, d, nowhere);
+  }
+
+  // What is not there has the key that comes last, and as the sort is stable, it comes behind all
+  // others of that key.
+  void mask_sort(Instr* sort) {
+    const std::optional<hlo::SortOrder> order = hlo::sort_order(*sort);
+    const int64_t d = hlo::sorted_dimension(*sort);
+    if (!order || symbol_of(sort->operand(order->key), d) < 0) return;
+    mask(sort, order->key, d,
+         hlo::neutral_value(order->descending ? Opcode::maximum : Opcode::minimum,
+                            sort->operand(order->key)->shape().type()));
   }
 
   // It is told how many boxes there are.

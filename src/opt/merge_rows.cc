@@ -3,7 +3,8 @@
 // product of others, [batch * length]. It is gathered, so that it is the first elements of the
 // merged dimension, of which the module computes how many there are (heddle.first_rows,
 // hlo/symbol.h; `get-dimension-size` is what is there of a dimension, for mask_padding to fill in).
-// From there on it is a count as any other. At the bounds nothing moves.
+// From there on it is a count as any other. At the bounds nothing moves. Counted rows that are
+// joined are counted again.
 //
 // Behind split_rows, which keeps such dimensions apart where that goes; one walk over the entry for
 // what the walk before has made.
@@ -76,8 +77,12 @@ class Merger {
         Instr* x = entry_->parameters().at(static_cast<size_t>(parameter));
         open_.emplace(classes.of(x, dimension), Known{x, dimension});
       }
-    for (Instr* x : entry_->instrs())
-      if (hlo::is_first_rows(*x)) open_.emplace(classes.of(x, 0), Known{x, 0});
+    std::map<std::pair<const Instr*, int64_t>, Instr*> counted;  // equal counts are one
+    for (Instr* x : entry_->instrs()) {
+      if (!hlo::is_first_rows(*x)) continue;
+      Instr* first = counted.emplace(std::pair(x->operand(1), x->shape().dim(0)), x).first->second;
+      open_.emplace(classes.of(x, 0), Known{first, 0});
+    }
   }
 
   // What a reshape merges, or takes apart, of which the padding does not stay at the end.
@@ -313,7 +318,11 @@ class Merger {
 }  // namespace
 
 Result<bool> merge_rows(hlo::Module& module, const PassContext&) {
-  if (module.symbols.empty() || module.symbols[0].extent >= 0) return false;
+  if (!module.symbols.empty() && module.symbols[0].extent >= 0) return false;
+  const std::vector<Instr*>& all = module.entry()->instrs();
+  const bool counts = std::any_of(all.begin(), all.end(),
+                                  [](const Instr* instr) { return hlo::is_first_rows(*instr); });
+  if (module.symbols.empty() && !counts) return false;
   Merger merger(&module);
   int walks = 0;
   while (walks < kMostWalks && merger.walk()) ++walks;

@@ -1,0 +1,326 @@
+// Extents that differ from run to run. The graph is made for bounds, of counts (Op::count) and of
+// inputs' dimensions (Options::bounded), and what the model computes from extents is known at
+// import for the bounds only. So each such value is computed three times more: as if no counted
+// rows were there, if one was, and for other extents of the inputs; and with a name in place of
+// each count, a large number, which says where a value is a count as it is. Where all are the same,
+// the value is right whatever the extents are. Where they are not for counts, it depends on who
+// reads it whether the graph is right; for inputs, imports at several extents are compared
+// (api/extent_comparison.h).
+#include <algorithm>
+
+#include "hlo/index_map.h"
+#include "hlo/symbol.h"
+#include "import/onnx_emit.h"
+#include "import/onnx_importer.h"
+
+namespace heddle::import {
+namespace {
+
+constexpr size_t kElsewhere = 4, kOtherExtents = 2, kNamed = 3;
+constexpr int64_t kExtents[] = {0, 1, 1}, kFirstName = int64_t{1} << 40;
+constexpr size_t kMostSeen = 4096;  // dimensions; behind that it is taken to follow nothing
+
+using Place = std::pair<const Instr*, int64_t>;
+
+// The dimensions of operands whose elements a dimension has.
+std::vector<Place> dimensions_behind(const Place& place) {
+  const auto& [instr, dimension] = place;
+  if (hlo::is_first_rows(*instr)) return {{instr->operand(0), dimension}};
+  if (instr->is(Opcode::get_tuple_element)) {
+    const Instr* tuple = instr->operand(0);
+    return tuple->is(Opcode::sort) ? std::vector<Place>{{tuple->operand(0), dimension}}
+                                   : std::vector<Place>();
+  }
+  std::vector<Place> result;
+  for (size_t k = 0; k < instr->operands().size(); ++k) {
+    const hlo::IndexMap map = hlo::index_map(*instr, k);
+    const hlo::DimLink* link = map.is_opaque ? nullptr : map.of_result(dimension);
+    if (link != nullptr) result.emplace_back(instr->operand(k), link->from);
+  }
+  return result;
+}
+
+// The instruction of the nearest place for which is_one(place) that a dimension follows, or null.
+template <typename IsOne>
+const Instr* followed(const Instr* x, int64_t d, const IsOne& is_one) {
+  std::vector<Place> open{{x, d}};
+  std::set<Place> seen(open.begin(), open.end());
+  for (size_t i = 0; i < open.size() && open.size() < kMostSeen; ++i) {
+    if (is_one(open[i])) return open[i].first;
+    for (const Place& behind : dimensions_behind(open[i]))
+      if (seen.insert(behind).second) open.push_back(behind);
+  }
+  return nullptr;
+}
+
+const Instr* followed_count(const Instr* x, int64_t d) {
+  return followed(x, d, [](const Place& place) {
+    return place.second == 0 && hlo::is_first_rows(*place.first);
+  });
+}
+
+// The one whose rows it has, each once, or null.
+const Instr* count_of(const Instr* x, int64_t d) {
+  const Instr* call = followed_count(x, d);
+  return call != nullptr && call->shape().dim(0) == x->shape().dim(d) ? call : nullptr;
+}
+
+// The call whose count has its name here, or null.
+const Instr* named_count(const Literal& named, int64_t element,
+                         const std::vector<Instr*>& counted) {
+  if (!tensor::is_integer(named.type()) || element >= named.elems()) return nullptr;
+  const int64_t number = named.get_s64(element) - kFirstName;
+  return number >= 0 && number < std::ssize(counted) ? counted[static_cast<size_t>(number)]
+                                                     : nullptr;
+}
+
+// What `make` makes of x with a dimension as the outermost one, with the dimensions in their order.
+template <typename Make>
+Instr* with_outermost(hlo::Builder& b, Instr* x, int64_t dimension, const Make& make) {
+  if (dimension == 0) return make(x);
+  Ints outermost{dimension}, back(static_cast<size_t>(x->shape().rank()));
+  for (int64_t d = 0; d < x->shape().rank(); ++d)
+    if (d != dimension) outermost.push_back(d);
+  for (size_t d = 0; d < back.size(); ++d)
+    back[static_cast<size_t>(outermost[d])] = static_cast<int64_t>(d);
+  return b.transpose(make(b.transpose(x, outermost)), back);
+}
+
+// What stands in both at the same place.
+bool agree_where_both_are(const Literal& a, const Literal& b) {
+  if (a.type() != b.type() || a.shape().rank() != b.shape().rank()) return false;
+  const Ints x = a.shape().extents(), y = b.shape().extents();
+  for (int64_t i = 0; i < b.elems(); ++i) {
+    int64_t rest = i, in_a = 0, stride = 1;
+    bool inside = true;
+    for (size_t d = y.size(); d-- > 0; rest /= y[d]) {
+      inside = inside && rest % y[d] < x[d];
+      in_a += rest % y[d] * stride;
+      stride *= x[d];
+    }
+    if (inside && a.get_bits(in_a) != b.get_bits(i)) return false;
+  }
+  return true;
+}
+
+// Whether it would be another value for fewer counted rows.
+bool depends_on_rows(const Value* value) {
+  if (value == nullptr || !value->literal || value->elsewhere.empty()) return false;
+  return value->elsewhere[0] != *value->literal || value->elsewhere[1] != *value->literal;
+}
+
+// Whether input i says how long the result is, and nothing else.
+bool is_extent(const proto::Node& node, size_t i) {
+  static constexpr std::pair<std::string_view, size_t> kInputs[] = {
+      {"ConstantOfShape", 0}, {"Expand", 1}, {"Range", 1}, {"Reshape", 1},
+      {"Slice", 2},           {"Tile", 1},   {"TopK", 1},
+  };
+  return std::any_of(std::begin(kInputs), std::end(kInputs),
+                     [&](const auto& one) { return one.first == node.op_type && one.second == i; });
+}
+
+}  // namespace
+
+bool Op::is_bounded(const Instr* x, int64_t dimension) const {
+  return !limits_.bounded.empty() && followed(x, dimension, [&](const Place& place) {
+                                       return limits_.bounded.contains(place);
+                                     }) != nullptr;
+}
+
+bool Op::is_bounded(size_t i, int64_t element) const {
+  const Value& value = *this->value(i);
+  if (value.elsewhere.empty()) return false;
+  const Literal& other = value.elsewhere[kOtherExtents];
+  return other.shape() != value.shape() ||
+         other.get_bits(element) != value.literal->get_bits(element);
+}
+
+Output Op::known_extents(size_t i, int64_t start, int64_t end) {
+  const Ints extents = shape(i).extents();
+  const Value& value = *inputs_[i];
+  const auto part = [&](const Ints& all) {
+    return ints_literal(start < end ? Ints(all.begin() + start, all.begin() + end) : Ints());
+  };
+  Output output(part(extents));
+  const bool counts = limits_.decisions != nullptr && !limits_.decisions->calls->empty();
+  if (value.literal || value.instr == nullptr || (!counts && limits_.bounded.empty()))
+    return output;
+  std::vector<Ints> others(kElsewhere, extents);
+  for (int64_t d = start; d < end; ++d) {
+    const auto at = static_cast<size_t>(d);
+    if (is_bounded(value.instr, d)) others[kOtherExtents][at] = kExtents[kOtherExtents];
+    if (!counts || followed_count(value.instr, d) == nullptr) continue;
+    for (const size_t k : {0, 1}) others[k][at] = kExtents[k];
+    const Instr* call = count_of(value.instr, d);
+    if (call == nullptr) continue;
+    std::vector<Instr*>& named = limits_.decisions->counted;
+    const auto found = std::find(named.begin(), named.end(), call);
+    others[kNamed][at] = kFirstName + (found - named.begin());
+    if (found == named.end()) named.push_back(const_cast<Instr*>(call));
+  }
+  for (const Ints& other : others) output.elsewhere.push_back(part(other));
+  if (std::all_of(output.elsewhere.begin(), output.elsewhere.end(),
+                  [&](const Literal& other) { return other == *output.literal; }))
+    output.elsewhere.clear();
+  return output;
+}
+
+Instr* Op::count_rows(Instr* x, const Instr* call) {
+  const Shape shape = x->shape();
+  const int64_t most = std::min(shape.dim(0), call->shape().dim(0));
+  Instr*& n = limits_.decisions->counts[{call->operand(1), most}];
+  if (n == nullptr)
+    n = most == call->shape().dim(0) ? call->operand(1)
+                                     : b.binary(Opcode::minimum, call->operand(1),
+                                                b.scalar(Type::s32, static_cast<double>(most)));
+  Instr* counted =
+      b.make(Opcode::custom_call, {x, n, b.binary(Opcode::maximum, n, b.scalar(Type::s32, 1))},
+             hlo::CustomCallAttrs{std::string(hlo::kFirstRows), false, {}, ""}, {}, &shape);
+  std::map<std::string, std::string>& calls = *limits_.decisions->calls;
+  calls.emplace(counted->name(), calls.at(call->name()));
+  return counted;
+}
+
+Instr* Op::first_part(Instr* x, int64_t dimension, int64_t elems) {
+  const bool counts =
+      !folding_ && limits_.decisions != nullptr && !limits_.decisions->calls->empty();
+  const Instr* call = counts ? count_of(x, dimension) : nullptr;
+  const auto cut = [&](Instr* from, int64_t d) {
+    Ints limits = from->shape().extents();
+    limits[static_cast<size_t>(d)] = elems;
+    return b.slice(from, Ints(limits.size(), 0), limits, {});
+  };
+  if (elems == x->shape().dim(dimension)) return call == nullptr ? cut(x, dimension) : x;
+  if (call == nullptr) return cut(x, dimension);
+  return with_outermost(b, x, dimension,
+                        [&](Instr* rows) { return count_rows(cut(rows, 0), call); });
+}
+
+Instr* Op::as_many_as(Instr* x, size_t i) {
+  const Value& extents = *value(i);
+  for (int64_t d = 0; !extents.elsewhere.empty() && d < x->shape().rank(); ++d) {
+    const Instr* call = named_count(extents.elsewhere[kNamed], d, limits_.decisions->counted);
+    if (call == nullptr || call->parent() != x->parent() ||
+        x->shape().dim(d) != call->shape().dim(0))
+      continue;
+    x = with_outermost(b, x, d, [&](Instr* rows) { return count_rows(rows, call); });
+  }
+  return x;
+}
+
+// Not folded: the elements of a constant follow no count.
+bool Importer::makes_counted_rows(const proto::Node& node, const Inputs& inputs) const {
+  if (node.op_type != "ConstantOfShape" || inputs.empty() || inputs[0]->elsewhere.empty())
+    return false;
+  const Literal& named = inputs[0]->elsewhere[kNamed];
+  for (int64_t k = 0; k < named.elems(); ++k)
+    if (named_count(named, k, decisions_.counted) != nullptr) return true;
+  return false;
+}
+
+void Importer::find_bounded(const Value& input) {
+  for (const proto::ValueInfo& port : facts_.model->graph.inputs)
+    for (size_t d = 0; port.name == input.name && d < port.dims.size(); ++d)
+      for (const auto& [name, bound] : options_.bounded)
+        if (port.dims[d].symbol.find(name) != std::string_view::npos)
+          limits_.bounded.emplace(input.instr, static_cast<int64_t>(d));
+}
+
+void Importer::fold_elsewhere(const OpEntry& entry, const proto::Node& node, int64_t opset,
+                              const Inputs& inputs, Outputs& outputs) {
+  const auto differs = [](const Value* input) {
+    return input != nullptr && !input->elsewhere.empty();
+  };
+  if (!std::any_of(inputs.begin(), inputs.end(), differs)) return;
+  for (Output& output : outputs) {
+    if (output.same == nullptr || !output.same->literal) continue;
+    output.literal = output.same->literal;
+    output.is_text = output.same->text;
+    output.same = nullptr;
+  }
+  for (size_t k = 0; k < kElsewhere; ++k) {
+    std::deque<Value> values;
+    Inputs others;
+    for (Value* input : inputs) {
+      others.push_back(input);
+      if (!differs(input)) continue;
+      values.push_back(*input);
+      values.back().literal = input->elsewhere[k];
+      values.back().elsewhere.clear();
+      values.back().instr = nullptr;
+      others.back() = &values.back();
+    }
+    std::optional<Outputs> folded;
+    try {
+      folded = fold_as_given(entry, node, opset, others);
+    } catch (const Failure&) {  // it is another value, whatever that is
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i].literal) continue;
+      outputs[i].elsewhere.emplace_back(Shape::array(Type::pred, {0}));
+      if (!folded || i >= folded->size()) continue;
+      const Output& one = (*folded)[i];
+      const std::optional<Literal>& found = one.same != nullptr ? one.same->literal : one.literal;
+      if (found) outputs[i].elsewhere.back() = *found;
+    }
+  }
+  for (Output& output : outputs)
+    if (std::all_of(output.elsewhere.begin(), output.elsewhere.end(),
+                    [&](const Literal& other) { return other == *output.literal; }))
+      output.elsewhere.clear();
+}
+
+// Numbers of counted rows, or other arrays with an element for each, of which fewer are the first
+// ones: their extents have to follow the count. False: it is something else.
+bool Importer::check_array_of_rows(const Value& value) {
+  const auto has_fewer = [&](const Literal& few) {
+    return few.shape() != value.shape() && agree_where_both_are(*value.literal, few);
+  };
+  const Literal& none = value.elsewhere[0];
+  if (value.instr == nullptr || !has_fewer(none) || !has_fewer(value.elsewhere[1])) return false;
+  for (int64_t d = 0; d < none.shape().rank(); ++d)
+    if (none.shape().dim(d) != value.shape().dim(d))
+      result_.counted_dims.emplace_back(value.instr->name(), d);
+  return true;
+}
+
+void Importer::check_result_of_rows(const Value& value) {
+  if (depends_on_rows(&value) && !check_array_of_rows(value))
+    result_.not_open = fmt::format("result {} is a number of counted rows", quoted(value.name));
+}
+
+void Importer::check_numbers_of_rows(const proto::Node& node, const Inputs& inputs,
+                                     const Outputs& outputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value* input = inputs[i];
+    if (!depends_on_rows(input)) continue;
+    const Literal &value = *input->literal, &none = input->elsewhere[0];
+    if (check_array_of_rows(*input)) continue;
+    if (!is_extent(node, i) || value.shape() != none.shape()) {
+      result_.not_open = fmt::format("{} reads a number of counted rows ({})", describe(node),
+                                     quoted(input->name));
+      continue;
+    }
+    for (int64_t k = 0; k < value.elems(); ++k) {
+      if (value.get_s64(k) == none.get_s64(k)) continue;
+      for (const Output& output : outputs)
+        for (int64_t d = 0; output.instr != nullptr && output.instr->shape().is_array() &&
+                            d < output.instr->shape().rank();
+             ++d)
+          if (output.instr->shape().dim(d) == value.get_s64(k))
+            result_.counted_dims.emplace_back(output.instr->name(), d);
+    }
+  }
+}
+
+// A branch that is taken for the bound and for one row is taken unless there are none.
+void Importer::check_branch_of_rows(const proto::Node& node, const Value& condition) {
+  if (!depends_on_rows(&condition)) return;
+  if (condition.elsewhere[1] == *condition.literal)
+    result_.needs_rows = true;
+  else
+    result_.not_open =
+        fmt::format("{}: its branch depends on a number of counted rows", describe(node));
+}
+
+}  // namespace heddle::import
