@@ -135,6 +135,23 @@ bool Op::is_bounded(size_t i, int64_t element) const {
          other.get_bits(element) != value.literal->get_bits(element);
 }
 
+Instr* element_by_element(hlo::Builder& b, const Value& value) {
+  constexpr int64_t kMostElements = 16;
+  if (value.elsewhere.empty() || !tensor::is_integer(value.literal->type())) return nullptr;
+  const Literal &literal = *value.literal, &other = value.elsewhere[kOtherExtents];
+  const bool is_list = literal.shape().rank() == 1 && literal.elems() > 1;
+  if (!is_list || literal.elems() > kMostElements || other.shape() != literal.shape() ||
+      other == literal)
+    return nullptr;
+  std::vector<Instr*> elements;
+  for (int64_t i = 0; i < literal.elems(); ++i) {
+    Literal element(Shape::array(literal.type(), {1}));
+    element.set_bits(0, literal.get_bits(i));
+    elements.push_back(b.constant(element));
+  }
+  return b.concatenate(elements, 0);
+}
+
 Output Op::known_extents(size_t i, int64_t start, int64_t end) {
   const Ints extents = shape(i).extents();
   const Value& value = *inputs_[i];
@@ -216,6 +233,25 @@ bool Importer::makes_counted_rows(const proto::Node& node, const Inputs& inputs)
   for (int64_t k = 0; k < named.elems(); ++k)
     if (named_count(named, k, decisions_.counted) != nullptr) return true;
   return false;
+}
+
+bool Importer::follows_extents(const Inputs& inputs, const Outputs& folded) {
+  const auto is_computed = [](const Value* input) {
+    return input != nullptr && !input->elsewhere.empty() && input->instr != nullptr &&
+           !input->instr->is(Opcode::constant);
+  };
+  return std::any_of(folded.begin(), folded.end(), [&](const Output& output) {
+    if (!output.literal || output.elsewhere.empty()) return false;
+    const Literal& other = output.elsewhere[kOtherExtents];
+    const bool differs = other.shape() == output.literal->shape() && other != *output.literal;
+    return differs && (tensor::is_float(output.literal->type()) ||
+                       std::any_of(inputs.begin(), inputs.end(), is_computed));
+  });
+}
+
+void Importer::compute_too(const Outputs& computed, Outputs& folded) {
+  for (size_t i = 0; i < folded.size() && i < computed.size(); ++i)
+    if (folded[i].literal && !folded[i].elsewhere.empty()) folded[i].instr = computed[i].instr;
 }
 
 void Importer::find_bounded(const Value& input) {

@@ -309,6 +309,8 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
   if (entry->folds && small_and_known(inputs) && !makes_counted_rows(node, inputs)) {
     if (std::optional<Outputs> outputs = fold_node(*entry, node, opset, inputs)) {
       if (moves_text) mark_texts(*outputs);
+      if (follows_extents(inputs, *outputs))
+        compute_too(emit_node(*entry, node, opset, inputs, names), *outputs);
       return define_outputs(node, std::move(*outputs), scope, names);
     }
   }

@@ -127,6 +127,10 @@ class Importer {
                       const Inputs& inputs, Outputs& outputs);
   void find_bounded(const Value& input);
   bool makes_counted_rows(const proto::Node& node, const Inputs& inputs) const;
+  // Whether folded values are to be computed by the graph, too, so that they are right for all
+  // extents where they are read as values: floats, and what comes of them.
+  static bool follows_extents(const Inputs& inputs, const Outputs& folded);
+  static void compute_too(const Outputs& computed, Outputs& folded);
   // What a node that is not folded makes of numbers of counted rows.
   void check_numbers_of_rows(const proto::Node& node, const Inputs& inputs, const Outputs& outputs);
   bool check_array_of_rows(const Value& value);

@@ -36,6 +36,7 @@ bool is_uniform(const Literal& literal) {
 
 Instr* materialise(hlo::Builder& b, Value& value) {
   if (value.instr != nullptr) return value.instr;
+  if (Instr* elements = element_by_element(b, value)) return value.instr = elements;
   const Literal& literal = *value.literal;
   // Uniform weights stay constants; uniform masks become broadcasts.
   const bool weights = value.is_initialiser && literal.type() != Type::pred;

@@ -298,6 +298,9 @@ class Op {
 // The constant for a known value in the builder's computation, made once; a computed value whose
 // elements are all equal is a broadcast scalar. Initialisers keep their names.
 Instr* materialise(hlo::Builder& b, Value& value);
+// A few integers that depend on extents of bounded dimensions, each a constant of its own, which
+// grows with the extent; null: others.
+Instr* element_by_element(hlo::Builder& b, const Value& value);
 // Whether there are several elements, all with the same bits. False for large values, which are not
 // scanned.
 bool is_uniform(const Literal& literal);

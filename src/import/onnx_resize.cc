@@ -392,8 +392,11 @@ Outputs resize(Op& op) {
   op.ignore({"keep_aspect_ratio_policy"});
   std::vector<Axis> axes = read_axes(op, settings);
   // Shrinking dimensions first leaves less to do.
-  std::stable_sort(axes.begin(), axes.end(),
-                   [](const Axis& a, const Axis& b) { return a.out * b.in < b.out * a.in; });
+  const auto shrinks_more = [](const Axis& a, const Axis& b) {
+    return a.out * b.in < b.out * a.in;
+  };
+  if (std::none_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.from_any; }))
+    std::stable_sort(axes.begin(), axes.end(), shrinks_more);
   const Type type = op.type(0);
   const bool nearest = settings.mode == "nearest";
   Instr* x = op.in(0);

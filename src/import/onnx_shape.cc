@@ -9,7 +9,10 @@ namespace {
 
 // Reshapes an input: a known value stays known, whatever its size.
 Outputs reshaped_output(Op& op, size_t i, const Ints& extents) {
-  if (const Literal* literal = op.known(i); literal && product(extents) == literal->elems())
+  const Value* value = op.value(i);
+  const bool computed = value->instr != nullptr && !value->elsewhere.empty();
+  if (const Literal* literal = op.known(i);
+      literal && !computed && product(extents) == literal->elems())
     return {reshaped(*literal, op.check_extents(extents))};
   return {reshape(op, op.in(i), extents)};
 }
