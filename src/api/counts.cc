@@ -49,6 +49,12 @@ bool is_guessed(const Imported& imported, const hlo::Symbol& symbol) {
   return key != imported.counts.end() && imported.guessed.contains(key->second);
 }
 
+bool is_needed(const Imported& imported, const hlo::Symbol& symbol) {
+  const auto has = [&](const Instr* call) { return imported.needed_rows.contains(call->name()); };
+  return symbol.call &&
+         (has(symbol.call) || std::any_of(symbol.rows.begin(), symbol.rows.end(), has));
+}
+
 // Outputs that are counts, behind those that have names: what outputs' dimensions follow, and what
 // was guessed.
 void add_extents(Imported* imported) {
@@ -75,8 +81,8 @@ void add_extents(Imported* imported) {
   for (size_t s = 0; s < symbols.size(); ++s)
     if (is_guessed(*imported, symbols[s]))
       imported->guessed_counts.push_back({output_of(static_cast<int64_t>(s)), symbols[s].bound});
-  for (size_t s = 0; s < symbols.size() && imported->needs_rows; ++s)
-    if (imported->counts.contains(symbols[s].name))
+  for (size_t s = 0; s < symbols.size(); ++s)
+    if (is_needed(*imported, symbols[s]))
       imported->needed_counts.push_back(output_of(static_cast<int64_t>(s)));
   if (results.size() == before) return;
   module.entry()->set_root(hlo::Builder(module.entry()).tuple(results));
@@ -204,18 +210,15 @@ Result<Imported> import_linked(const Import& import, const import::Options& opti
 // looks at what it needs.
 Status numbers_follow(const Imported& imported, bool checks) {
   if (!imported.not_open.empty()) return user_error("{}", imported.not_open);
-  if (imported.counted_dims.empty() && !imported.needs_rows) return {};
+  if (imported.counted_dims.empty() && imported.needed_rows.empty()) return {};
   const hlo::Module& module = *imported.module;
   hlo::DimClasses classes(module);
   HEDDLE_RETURN_IF_ERROR(classes.assign(hlo::symbols_of(module)));
   std::map<std::string, const Instr*> by_name;
   for (const Instr* instr : module.entry()->instrs()) by_name.emplace(instr->name(), instr);
-  std::set<std::string> looked_at;
-  for (const auto& [call, key] : imported.counts)
-    if (checks && by_name.contains(call)) looked_at.insert(key);
-  for (const auto& [call, key] : imported.counts)
-    if (imported.needs_rows && !looked_at.contains(key))
-      return user_error("another branch is taken where {} is 0", key);
+  for (const std::string& call : imported.needed_rows)
+    if (!checks || !by_name.contains(call))
+      return user_error("another branch is taken where {} is 0", imported.counts.at(call));
   for (const auto& [name, dimension] : imported.counted_dims) {
     const auto instr = by_name.find(name);
     if (instr != by_name.end() && classes.symbol_of(instr->second, dimension) < 0)

@@ -317,7 +317,7 @@ void DimClasses::relate_scatter(const Instr* scatter) {
       if (has(attrs.update_window_dims, d)) {
         while (has(attrs.inserted_window_dims, of_x)) ++of_x;
         if (updates->shape().dim(d) == x->shape().dim(of_x)) {
-          join(at(updates, d), at(x, of_x));
+          if (!is_made(updates, d) && !is_made(x, of_x)) join(at(updates, d), at(x, of_x));
         } else {
           fix(updates, d);
           fix(x, of_x);
@@ -325,7 +325,9 @@ void DimClasses::relate_scatter(const Instr* scatter) {
         ++of_x;
       } else {
         if (of_positions == attrs.index_vector_dim) ++of_positions;
-        join(at(updates, d), at(positions, of_positions++));
+        if (!is_made(updates, d) && !is_made(positions, of_positions))
+          join(at(updates, d), at(positions, of_positions));
+        ++of_positions;
       }
     }
   }

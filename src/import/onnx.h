@@ -136,10 +136,10 @@ struct Imported {
   std::vector<tensor::IndexCheck> index_checks;
   std::map<std::string, std::string> counts;  // by name of the call: the key
   std::set<std::string> guessed;              // keys of counts without a bound
-  // What numbers of counted rows, known for the bound only, say of the graph: it is not right if
-  // none are there; why it is right for the bound only, or empty; and dimensions, of instructions
-  // by name, that are right only if they follow a count.
-  bool needs_rows = false;
+  // What numbers of counted rows, known for the bound only, say of the graph: calls, by name,
+  // without whose rows it is not right; why it is right for the bound only, or empty; and
+  // dimensions, of instructions by name, that are right only if they follow a count.
+  std::set<std::string> needed_rows;
   std::string not_open;
   std::vector<std::pair<std::string, int64_t>> counted_dims;
   std::vector<OpenOutput> open_outputs;  // filled by api/counts.h

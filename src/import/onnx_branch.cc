@@ -129,6 +129,7 @@ Value* Importer::inside(Value* outer, const std::unordered_map<const Value*, Val
   value.kind = outer->kind;
   value.literal = outer->literal;
   value.elsewhere = outer->elsewhere;
+  value.rows = outer->rows;
   value.name = outer->name;
   value.nodes = outer->nodes;
   value.is_initialiser = outer->is_initialiser;

@@ -25,7 +25,8 @@ using Place = std::pair<const Instr*, int64_t>;
 // The dimensions of operands whose elements a dimension has.
 std::vector<Place> dimensions_behind(const Place& place) {
   const auto& [instr, dimension] = place;
-  if (hlo::is_first_rows(*instr)) return {{instr->operand(0), dimension}};
+  if (hlo::is_first_rows(*instr) || instr->is(Opcode::scatter))
+    return {{instr->operand(0), dimension}};
   if (instr->is(Opcode::get_tuple_element)) {
     const Instr* tuple = instr->operand(0);
     return tuple->is(Opcode::sort) ? std::vector<Place>{{tuple->operand(0), dimension}}
@@ -121,6 +122,11 @@ bool is_extent(const proto::Node& node, size_t i) {
 
 }  // namespace
 
+bool Op::is_counted(const Instr* x, int64_t dimension) const {
+  return !folding_ && limits_.decisions != nullptr && !limits_.decisions->calls->empty() &&
+         followed_count(x, dimension) != nullptr;
+}
+
 bool Op::is_bounded(const Instr* x, int64_t dimension) const {
   return !limits_.bounded.empty() && followed(x, dimension, [&](const Place& place) {
                                        return limits_.bounded.contains(place);
@@ -166,7 +172,9 @@ Output Op::known_extents(size_t i, int64_t start, int64_t end) {
   for (int64_t d = start; d < end; ++d) {
     const auto at = static_cast<size_t>(d);
     if (is_bounded(value.instr, d)) others[kOtherExtents][at] = kExtents[kOtherExtents];
-    if (!counts || followed_count(value.instr, d) == nullptr) continue;
+    const Instr* rows = counts ? followed_count(value.instr, d) : nullptr;
+    if (rows == nullptr) continue;
+    output.rows.insert(rows);
     for (const size_t k : {0, 1}) others[k][at] = kExtents[k];
     const Instr* call = count_of(value.instr, d);
     if (call == nullptr) continue;
@@ -199,9 +207,7 @@ Instr* Op::count_rows(Instr* x, const Instr* call) {
 }
 
 Instr* Op::first_part(Instr* x, int64_t dimension, int64_t elems) {
-  const bool counts =
-      !folding_ && limits_.decisions != nullptr && !limits_.decisions->calls->empty();
-  const Instr* call = counts ? count_of(x, dimension) : nullptr;
+  const Instr* call = is_counted(x, dimension) ? count_of(x, dimension) : nullptr;
   const auto cut = [&](Instr* from, int64_t d) {
     Ints limits = from->shape().extents();
     limits[static_cast<size_t>(d)] = elems;
@@ -215,11 +221,14 @@ Instr* Op::first_part(Instr* x, int64_t dimension, int64_t elems) {
 
 Instr* Op::as_many_as(Instr* x, size_t i) {
   const Value& extents = *value(i);
+  if (limits_.decisions == nullptr || extents.shape().elems() != x->shape().rank()) return x;
   for (int64_t d = 0; !extents.elsewhere.empty() && d < x->shape().rank(); ++d) {
     const Instr* call = named_count(extents.elsewhere[kNamed], d, limits_.decisions->counted);
     if (call == nullptr || call->parent() != x->parent() ||
         x->shape().dim(d) != call->shape().dim(0))
       continue;
+    const Instr* own = count_of(x, d);
+    if (own != nullptr && own->operand(1) == call->operand(1)) continue;
     x = with_outermost(b, x, d, [&](Instr* rows) { return count_rows(rows, call); });
   }
   return x;
@@ -227,9 +236,11 @@ Instr* Op::as_many_as(Instr* x, size_t i) {
 
 // Not folded: the elements of a constant follow no count.
 bool Importer::makes_counted_rows(const proto::Node& node, const Inputs& inputs) const {
-  if (node.op_type != "ConstantOfShape" || inputs.empty() || inputs[0]->elsewhere.empty())
+  const size_t shape = node.op_type == "Expand" ? 1 : 0;
+  if ((node.op_type != "ConstantOfShape" && node.op_type != "Expand") || shape >= inputs.size() ||
+      inputs[shape] == nullptr || inputs[shape]->elsewhere.empty())
     return false;
-  const Literal& named = inputs[0]->elsewhere[kNamed];
+  const Literal& named = inputs[shape]->elsewhere[kNamed];
   for (int64_t k = 0; k < named.elems(); ++k)
     if (named_count(named, k, decisions_.counted) != nullptr) return true;
   return false;
@@ -304,6 +315,9 @@ void Importer::fold_elsewhere(const OpEntry& entry, const proto::Node& node, int
     if (std::all_of(output.elsewhere.begin(), output.elsewhere.end(),
                     [&](const Literal& other) { return other == *output.literal; }))
       output.elsewhere.clear();
+    else
+      for (const Value* input : inputs)
+        if (input != nullptr) output.rows.insert(input->rows.begin(), input->rows.end());
 }
 
 // Numbers of counted rows, or other arrays with an element for each, of which fewer are the first
@@ -353,7 +367,7 @@ void Importer::check_numbers_of_rows(const proto::Node& node, const Inputs& inpu
 void Importer::check_branch_of_rows(const proto::Node& node, const Value& condition) {
   if (!depends_on_rows(&condition)) return;
   if (condition.elsewhere[1] == *condition.literal)
-    result_.needs_rows = true;
+    for (const Instr* call : condition.rows) result_.needed_rows.insert(call->name());
   else
     result_.not_open =
         fmt::format("{}: its branch depends on a number of counted rows", describe(node));

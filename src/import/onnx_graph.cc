@@ -245,6 +245,7 @@ Value* Importer::add_output(Output output, std::string_view name) {
   value.instr = output.instr;
   value.literal = std::move(output.literal);
   value.elsewhere = std::move(output.elsewhere);
+  value.rows = std::move(output.rows);
   value.name = name;
   value.text = output.is_text;
   value.pieces = output.pieces;

@@ -62,6 +62,7 @@ struct Value {
   // counted rows were there, if one was, for other extents of bounded dimensions, and with a name
   // in place of each count (onnx_extents.cc). Else empty.
   std::vector<Literal> elsewhere;
+  std::set<const Instr*> rows;  // calls of heddle.first_rows on whose counts it depends
   // Inside a loop with a known trip count: the value at each trip, if small and known.
   std::shared_ptr<const std::vector<Literal>> trips;
   std::string_view name;
@@ -99,6 +100,7 @@ struct Output {
   Instr* instr = nullptr;
   std::optional<Literal> literal;
   std::vector<Literal> elsewhere;  // as in Value
+  std::set<const Instr*> rows;     // likewise
   Value* same = nullptr;
   bool is_text = false;
   std::vector<Output> elements;
@@ -211,6 +213,8 @@ class Op {
   Instr* as_many_as(Instr* x, size_t i);
   // The extents of input i, from dimension `start` to `end`, as a known value: those of the bounds.
   Output known_extents(size_t i, int64_t start, int64_t end);
+  // Whether there may be less of a dimension of x than it says, as it follows a count.
+  bool is_counted(const Instr* x, int64_t dimension) const;
   // Whether a dimension of x, or an element of the known input i, follows a bounded dimension.
   bool is_bounded(const Instr* x, int64_t dimension) const;
   bool is_bounded(size_t i, int64_t element) const;

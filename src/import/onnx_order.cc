@@ -43,7 +43,7 @@ Instr* running(Op& op, Opcode opcode, Instr* x, int64_t axis, bool reverse) {
   const auto rank = static_cast<int64_t>(extents.size());
   const int64_t extent = extents[static_cast<size_t>(axis)];
   Instr* start = op.b.scalar(x->shape().type(), neutral);
-  if (extent <= 2 * kBlock || op.limits().same_for_all_extents)
+  if (extent <= 2 * kBlock || op.limits().same_for_all_extents || op.is_counted(x, axis))
     return op.b.reduce_window(opcode, x, start, running_window(rank, axis, extent, reverse));
   const int64_t blocks = (extent + kBlock - 1) / kBlock;
   Ints apart = extents;

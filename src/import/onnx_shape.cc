@@ -161,7 +161,7 @@ Outputs concat(Op& op) {
 Outputs expand(Op& op) {
   const Ints wanted = op.check_extents(op.known_ints(1, "shape"));
   const Ints extents = common_extents(op, op.shape(0).extents(), wanted);
-  return {broadcast_to(op, op.in(0), extents)};
+  return {op.as_many_as(broadcast_to(op, op.in(0), extents), 1)};
 }
 
 // [a, b] repeated r, s times: [a, b] -> [r, a, s, b] -> [r a, s b].
