@@ -106,6 +106,29 @@ ENTRY e {
   EXPECT_EQ(local.of(inside.parameters()[1], 0), local.of(inside.root(), 0, 0));
 }
 
+// Numbers that are written to positions of different counts, once equal operators are one.
+TEST(DimClasses, NumbersThatSeveralScattersWriteAreFree) {
+  const auto module = *parse_module(R"(
+HloModule found
+second {
+  a = s32[] parameter(0)
+  ROOT b = s32[] parameter(1)
+}
+ENTRY e {
+  at = s32[9,1] parameter(0)
+  further = s32[9,1] parameter(1)
+  zeros = s32[9] parameter(2)
+  number = s32[9] iota(), iota_dimension=0
+  a = s32[9] scatter(zeros, at, number), update_window_dims={}, inserted_window_dims={0},
+      scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=second
+  b = s32[9] scatter(zeros, further, number), update_window_dims={}, inserted_window_dims={0},
+      scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=second
+  ROOT both = (s32[9], s32[9]) tuple(a, b)
+})");
+  const DimClasses classes(*module, DimClasses::Made::free);
+  EXPECT_NE(classes.of(named(*module, "at"), 0), classes.of(named(*module, "further"), 0));
+}
+
 TEST(DimClasses, LeavesOfTuplesInsideOfTuplesFollow) {
   auto module = *parse_module(R"(
 HloModule nested, heddle_symbols={rows 8 -1 1 0.0}
