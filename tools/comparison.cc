@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -42,6 +43,12 @@ OutputCheck check_output(const std::string& name, const tensor::Literal& got,
   check.name = name;
   check.shape = tensor::to_string(got.shape(), false);
   check.tolerance = tolerance;
+  if (!got.shape().compatible(want.shape())) {
+    check.wanted_shape = tensor::to_string(want.shape(), false);
+    check.comparison.equal = false;
+    check.comparison.mismatches = std::max(got.elems(), want.elems());
+    return check;
+  }
   check.comparison = tensor::compare(got, want, tolerance);
   if (tensor::is_float(want.type()) && got.elems() == want.elems())
     check.cosine = cosine_of(got, want);
@@ -53,6 +60,7 @@ OutputCheck check_output(const std::string& name, const tensor::Literal& got,
 Result<OutputCheck> recheck(const OutputCheck& failed, size_t number, const tensor::Literal& got,
                             const tensor::Literal& want, api::SecondReference& reference) {
   OutputCheck check = failed;
+  if (!failed.wanted_shape.empty()) return check;
   for (const api::Measure measure : api::kMeasures) {
     HEDDLE_ASSIGN_OR_RETURN(const tensor::Tolerance tolerance,
                             reference.tolerance(measure, number, failed.tolerance, want));
@@ -81,6 +89,8 @@ nlohmann::ordered_json tolerance_json(const tensor::Tolerance& t) {
 std::string to_string(const OutputCheck& check) {
   const tensor::Comparison& c = check.comparison;
   std::string text = fmt::format("{} {}: ", check.name, check.shape);
+  if (!check.wanted_shape.empty())
+    return text + fmt::format("wanted {}: DIFFERS", check.wanted_shape);
   if (c.worst_index < 0) return text + "equal";
   if (!check.equal()) text += fmt::format("{} elements differ, ", c.mismatches);
   text += fmt::format("worst [{}] got {:.9g} want {:.9g}, max|a-b| {:.3g}, max|a-b|/max|b| {:.3g}",
@@ -101,6 +111,7 @@ nlohmann::ordered_json to_json(const OutputCheck& check) {
   nlohmann::ordered_json json;
   json["name"] = check.name;
   json["shape"] = check.shape;
+  if (!check.wanted_shape.empty()) json["wanted_shape"] = check.wanted_shape;
   json["equal"] = check.equal();
   json["mismatches"] = c.mismatches;
   json["max_error"] = c.worst_error;

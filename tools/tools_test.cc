@@ -148,5 +148,15 @@ TEST(comparison, NamesTheWorstElement) {
   EXPECT_EQ(to_string(check_output("y", got, got, {})), "y f32[2,2]: equal");
 }
 
+// As of the boxes that a detector finds: a score next to its threshold decides.
+TEST(comparison, AnotherNumberOfRowsDiffers) {
+  const Literal got = Literal::from<float>(Shape::array(Type::f32, {2}), std::vector<float>{1, 2});
+  const Literal want =
+      Literal::from<float>(Shape::array(Type::f32, {3}), std::vector<float>{1, 2, 3});
+  const OutputCheck check = check_output("y", got, want, {});
+  EXPECT_FALSE(check.equal());
+  EXPECT_EQ(to_string(check), "y f32[2]: wanted f32[3]: DIFFERS");
+}
+
 }  // namespace
 }  // namespace heddle::tools
