@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <optional>
 
@@ -35,7 +36,10 @@ bool same_element(const Literal& a, int64_t i, const Literal& b, int64_t k) {
 // by different numbers.
 std::optional<int64_t> difference(const Literal& a, const Literal& b) {
   if (a.type() != b.type() || a.shape().rank() != b.shape().rank()) return std::nullopt;
-  if (a.shape() == b.shape() && a.elems() > kMostFolded) return 0;
+  const bool same_shape = a.shape() == b.shape();
+  if (same_shape && (a.elems() > kMostFolded || a.data() == b.data() ||
+                     std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0))
+    return 0;
   const std::vector<int64_t> x = a.shape().extents(), y = b.shape().extents();
   std::vector<int64_t> box(x.size());
   int64_t count = 1;
@@ -73,8 +77,8 @@ bool slices_agree(const Instr* a, const Instr* b, const Grows& grows) {
   return true;
 }
 
-// A constant, or a slice of one, of which only gathers and slices read: the additional elements of a
-// longer one are not read.
+// A constant, or a slice of one, of which only gathers and slices read: the additional elements of
+// a longer one are not read.
 bool is_table(const Instr& instr) {
   const Instr* whole = &instr;
   while (whole->is(Opcode::slice)) whole = whole->operand(0);

@@ -110,7 +110,7 @@ bool LateContext::guesses_are_right(const Ready& leaf) {
       most = std::max(most, n);
   if (most == 0) return true;
   sized_ = nullptr;
-  program_->guess(most);
+  program_->guess(most, shapes_);
   return false;
 }
 
@@ -185,7 +185,13 @@ Result<std::shared_ptr<Part>> LateContext::walk() {
       continue;
     }
     HEDDLE_ASSIGN_OR_RETURN(const Literal* const value, run_stage(node->part));
-    node = program_->next(node, bytes_of(value->shape(), value->data()));
+    const std::string bytes = bytes_of(value->shape(), value->data());
+    if (node->part->may_be_guessed && !inputs_.no_open_counts &&
+        program_->leaves_decided(*node, bytes, shapes_)) {
+      walked_.clear();
+      return walk();
+    }
+    node = program_->next(node, bytes);
   }
 }
 

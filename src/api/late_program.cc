@@ -115,12 +115,20 @@ void count_bytes(Part* part) {
 }  // namespace
 
 // Room for more, so that not every other run is one of a larger program.
-void LateProgram::guess(int64_t count) {
+void LateProgram::guess(int64_t count, const std::string& wrong_for) {
   const std::lock_guard lock(mutex_);
+  if (!wrong_for.empty()) left_.insert(wrong_for);
   if (guess_ < 0) return;
   guess_ = std::max(guess_, kLeastGuess);
   while (guess_ < kMostGuess && guess_ < count + count / 2) guess_ *= 4;
   if (count > kMostGuess) guess_ = -1;
+}
+
+bool LateProgram::leaves_decided(const Node& node, const std::string& value,
+                                 const std::string& shapes) {
+  const std::lock_guard lock(mutex_);
+  if (guess_ <= 0 || node.next.empty() || node.next.contains(value)) return false;
+  return left_.insert(shapes).second;
 }
 
 Result<std::shared_ptr<Node>> LateProgram::root(const LateInputs& inputs,
@@ -134,7 +142,9 @@ Result<std::shared_ptr<Node>> LateProgram::root(const LateInputs& inputs,
     }
     {
       const std::lock_guard lock(mutex_);
-      if (guess_ > 0) key += fmt::format(" {}", guess_);
+      // What the first run has made is for its counts.
+      const bool is_decided = root_->next.contains(shapes) && !left_.contains(shapes);
+      if (guess_ > 0 && !is_decided) key += fmt::format(" {}", guess_);
       const auto exact = root_->next.find(key);
       if (exact != root_->next.end()) return exact->second;
       if (sizes_) bucket = sizes_->choose(inputs.shapes);

@@ -100,11 +100,14 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
       std::shared_ptr<runtime::Cancellation> cancellation) override;
 
   // A count that was guessed was `count`: later programs are for so many, and more; of a very large
-  // one, for exact counts.
-  void guess(int64_t count);
+  // one, for exact counts. `wrong_for`: the shapes of a run that had more than was guessed.
+  void guess(int64_t count, const std::string& wrong_for = {});
   // The node from which a run with these inputs walks: of their shapes (text_of), or of a bucket of
   // them. Errors: none that the run would not have with an exact program.
   Result<std::shared_ptr<Node>> root(const LateInputs& inputs, const std::string& shapes);
+  // Whether runs of these shapes are to go by a guess from here on: a count that could be guessed
+  // is decided at this node, and it was never this one.
+  bool leaves_decided(const Node& node, const std::string& value, const std::string& shapes);
   // What it asks, and where its value leads. A node that asks nothing yet gets an import.
   // Where that fails, nothing is left of the way to it: what was asked for may be anything.
   Result<Node::Asks> ask(const std::shared_ptr<Node>& node, const LateInputs& inputs,
@@ -169,6 +172,7 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   // Of counts without a bound; 0: there are none, as far as is known; -1: they are too large to
   // be guessed.
   int64_t guess_ = 0;
+  std::set<std::string> left_;  // shapes whose counts are not decided any more
   std::optional<SizeBuckets> sizes_;
   SharedWeights shared_;  // of `making_`
   std::shared_ptr<runtime::StateArrays> states_ = std::make_shared<runtime::StateArrays>();

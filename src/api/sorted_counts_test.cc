@@ -160,6 +160,42 @@ TEST(SortedCounts, ANumberOfRowsAsAValue) {
   });
 }
 
+// Loops over counted rows stop where they end; the one that looks at all of another array of as
+// many elements, which are positions, does not.
+TEST(SortedCounts, BesideAnArrayOfAsManyElements) {
+  Model model = found_elements();
+  model.inputs.push_back(value("given", kInt64, {"24"}));
+  model.constants.push_back(floats_tensor("table", {1, 2, 3, 4, 5, 6}));
+  model.nodes.push_back(node("Exp", {"found"}, {"y"}));
+  model.nodes.push_back(node("Add", {"given", "zero"}, {"row"}));
+  model.nodes.push_back(node("Gather", {"table", "row"}, {"rows"}));
+  model.nodes.push_back(node("ReduceSum", {"rows"}, {"sum"}, {attr("keepdims", int64_t{0})}));
+  model.typed_outputs.push_back(value("sum", kFloat, {}));
+  Session session(model, {}, true);
+  ASSERT_EQ(session.error(), "");
+  Ints at(static_cast<size_t>(kMost));
+  for (size_t i = 0; i < at.size(); ++i) at[i] = static_cast<int64_t>(i % 6);
+  for (const int64_t count : {24, 3, 1, 9, 0, 2}) {
+    const Sample sample = sample_of(count);
+    session.set_shape(0, {kMost});
+    session.set_shape(1, {kMost});
+    float sum = 0;
+    heddle_status_free(heddle_context_bind_input(session.context(), 0, sample.x.data()));
+    heddle_status_free(heddle_context_bind_input(session.context(), 1, at.data()));
+    heddle_status* const prepared = heddle_context_prepare(session.context());
+    EXPECT_EQ(prepared, nullptr) << heddle_status_message(prepared);
+    heddle_status_free(prepared);
+    Floats y(sample.found.size() + 1);
+    heddle_status_free(heddle_context_bind_output(session.context(), 0, y.data()));
+    heddle_status_free(heddle_context_bind_output(session.context(), 1, &sum));
+    heddle_status* const run = heddle_context_run(session.context());
+    EXPECT_EQ(run, nullptr) << heddle_status_message(run);
+    heddle_status_free(run);
+    EXPECT_EQ(sum, 84) << count;
+  }
+  EXPECT_EQ(session.compilations(), 1);
+}
+
 // As many rows of a table as were found, but four at most.
 TEST(SortedCounts, RowsOfSomethingElse) {
   Model model = found_elements();

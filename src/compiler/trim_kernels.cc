@@ -286,6 +286,7 @@ class Trimming {
     const hlo::Computation& computation = *fusion->called().at(0);
     Making making{
         fusion, local, kernel, windows, numbers_of(fusion, local), cut_in(computation, local)};
+    making.cut.merge(shared_with_fixed(all_of(computation), classes_, local));
     for (size_t i = 0; i < fusion->operands().size(); ++i)
       drop_split(computation.parameters()[i], 0, fusion->operand(i), 0, i, &making);
     for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf)

@@ -31,6 +31,24 @@ std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
   return result;
 }
 
+std::set<int> shared_with_fixed(const std::vector<const Instr*>& all,
+                                const hlo::DimClasses& classes, const hlo::DimClasses& local) {
+  const auto is_bounded = [&](const Instr* x, int64_t d) { return classes.symbol_of(x, d) >= 0; };
+  std::set<int64_t> fixed;
+  for (const Instr* instr : all)
+    for (const auto& [operand, dimension] : reduced_by(instr)) {
+      bool any = false;
+      for (int64_t d = 0; d < operand->shape().rank(); ++d) any = any || is_bounded(operand, d);
+      if (!any) fixed.insert(operand->shape().dim(dimension));
+    }
+  std::set<int> result;
+  for (const Instr* instr : all)
+    for (int64_t d = 0; instr->shape().is_array() && d < instr->shape().rank(); ++d)
+      if (fixed.contains(instr->shape().dim(d)) && is_bounded(instr, d))
+        result.insert(local.of(instr, d));
+  return result;
+}
+
 int64_t numbers_beyond(int64_t beyond, int64_t numbers) {
   return (beyond * numbers + kPartsBeyond - 1) / kPartsBeyond;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -11,6 +12,12 @@
 #include "hlo/dim_classes.h"
 
 namespace heddle::compiler {
+
+// Classes (of `local`, inside a fusion) of bounded dimensions whose loops may be those that reduce
+// another array of equal extent, which is all there: kernels that have nothing to do with each
+// other are joined. `all`: what the fusion computes.
+std::set<int> shared_with_fixed(const std::vector<const hlo::Instr*>& all,
+                                const hlo::DimClasses& classes, const hlo::DimClasses& local);
 
 // All of a dimension is counted on up to its extent and `beyond` more, rounded up to `granule`, in
 // numbers of the symbol; `beyond` in parts of one, as a dimension may have several elements to
