@@ -49,10 +49,15 @@ bool is_guessed(const Imported& imported, const hlo::Symbol& symbol) {
   return key != imported.counts.end() && imported.guessed.contains(key->second);
 }
 
-bool is_needed(const Imported& imported, const hlo::Symbol& symbol) {
-  const auto has = [&](const Instr* call) { return imported.needed_rows.contains(call->name()); };
-  return symbol.call &&
-         (has(symbol.call) || std::any_of(symbol.rows.begin(), symbol.rows.end(), has));
+// The number of the symbol of a call, by name.
+size_t symbol_of_call(const std::vector<hlo::Symbol>& symbols, const std::string& call) {
+  const auto is_it = [&](const Instr* one) { return one->name() == call; };
+  size_t s = 0;
+  while (s < symbols.size() &&
+         !(symbols[s].call && (is_it(symbols[s].call) ||
+                               std::any_of(symbols[s].rows.begin(), symbols[s].rows.end(), is_it))))
+    ++s;
+  return s;
 }
 
 // Outputs that are counts, behind those that have names: what outputs' dimensions follow, and what
@@ -81,9 +86,11 @@ void add_extents(Imported* imported) {
   for (size_t s = 0; s < symbols.size(); ++s)
     if (is_guessed(*imported, symbols[s]))
       imported->guessed_counts.push_back({output_of(static_cast<int64_t>(s)), symbols[s].bound});
-  for (size_t s = 0; s < symbols.size(); ++s)
-    if (is_needed(*imported, symbols[s]))
-      imported->needed_counts.push_back(output_of(static_cast<int64_t>(s)));
+  for (const std::set<std::string>& calls : imported->needed_rows) {
+    std::vector<int64_t>& outputs = imported->needed_counts.emplace_back();
+    for (const std::string& call : calls)
+      outputs.push_back(output_of(static_cast<int64_t>(symbol_of_call(symbols, call))));
+  }
   if (results.size() == before) return;
   module.entry()->set_root(hlo::Builder(module.entry()).tuple(results));
   module.entry()->remove_dead();
@@ -216,9 +223,10 @@ Status numbers_follow(const Imported& imported, bool checks) {
   HEDDLE_RETURN_IF_ERROR(classes.assign(hlo::symbols_of(module)));
   std::map<std::string, const Instr*> by_name;
   for (const Instr* instr : module.entry()->instrs()) by_name.emplace(instr->name(), instr);
-  for (const std::string& call : imported.needed_rows)
-    if (!checks || !by_name.contains(call))
-      return user_error("another branch is taken where {} is 0", imported.counts.at(call));
+  for (const std::set<std::string>& calls : imported.needed_rows)
+    for (const std::string& call : calls)
+      if (!checks || !by_name.contains(call))
+        return user_error("another branch is taken where {} is 0", imported.counts.at(call));
   for (const auto& [name, dimension] : imported.counted_dims) {
     const auto instr = by_name.find(name);
     if (instr != by_name.end() && classes.symbol_of(instr->second, dimension) < 0)

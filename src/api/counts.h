@@ -23,7 +23,7 @@ using Import = std::function<Result<import::Imported>(const import::Options&)>;
 struct CountOutputs {
   std::vector<import::OpenOutput> open;
   std::vector<import::GuessedCount> guessed;
-  std::vector<int64_t> needed;  // outputs that must not be 0
+  std::vector<std::vector<int64_t>> needed;  // sets of outputs that must not all be 0
   bool empty() const { return open.empty() && guessed.empty() && needed.empty(); }
 };
 CountOutputs count_outputs(const import::Imported& imported);

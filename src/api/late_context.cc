@@ -78,7 +78,7 @@ Status LateContext::walk_to_the_end() {
   for (size_t i = 0; i < inputs_.data.size(); ++i)
     if (inputs_.data[i] == nullptr && inputs_.shapes[i].bytes() > 0)
       return user_error("input {} is not bound to memory", program_->inputs()[i].name);
-  inputs_.no_open_counts = false;
+  inputs_.no_open_counts = by_habit_ = found_nothing_;
   for (bool known = false; !known;) {
     walked_.clear();
     now_ = nullptr;
@@ -91,17 +91,22 @@ Status LateContext::walk_to_the_end() {
     if (!leaf->counts.empty()) HEDDLE_RETURN_IF_ERROR(run_open(now_));
     known = guesses_are_right(*now_);
   }
+  found_nothing_ = inputs_.no_open_counts;
   return {};
 }
 
 // Where they are not, the next program is for more; where there are no rows, but should be, for
 // this run's counts.
 bool LateContext::guesses_are_right(const Ready& leaf) {
-  const std::vector<int64_t>& needed = leaf.part->counts.needed;
-  if (std::any_of(needed.begin(), needed.end(), [&](int64_t output) {
-        return leaf.results[static_cast<size_t>(output)].get_s64(0) == 0;
+  const auto is_none = [&](int64_t output) {
+    return leaf.results[static_cast<size_t>(output)].get_s64(0) == 0;
+  };
+  const auto& needed = leaf.part->counts.needed;
+  if (std::any_of(needed.begin(), needed.end(), [&](const std::vector<int64_t>& outputs) {
+        return std::all_of(outputs.begin(), outputs.end(), is_none);
       })) {
     inputs_.no_open_counts = true;
+    by_habit_ = false;
     return false;
   }
   int64_t most = 0;
@@ -186,6 +191,11 @@ Result<std::shared_ptr<Part>> LateContext::walk() {
     }
     HEDDLE_ASSIGN_OR_RETURN(const Literal* const value, run_stage(node->part));
     const std::string bytes = bytes_of(value->shape(), value->data());
+    if (by_habit_ && !program_->leads_on(*node, bytes)) {
+      by_habit_ = inputs_.no_open_counts = false;
+      walked_.clear();
+      return walk();
+    }
     if (node->part->may_be_guessed && !inputs_.no_open_counts &&
         program_->leaves_decided(*node, bytes, shapes_)) {
       walked_.clear();

@@ -105,6 +105,11 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   // The node from which a run with these inputs walks: of their shapes (text_of), or of a bucket of
   // them. Errors: none that the run would not have with an exact program.
   Result<std::shared_ptr<Node>> root(const LateInputs& inputs, const std::string& shapes);
+  // Whether there is a way on from a node with this value.
+  bool leads_on(const Node& node, const std::string& value) const {
+    const std::lock_guard lock(mutex_);
+    return node.next.contains(value);
+  }
   // Whether runs of these shapes are to go by a guess from here on: a count that could be guessed
   // is decided at this node, and it was never this one.
   bool leaves_decided(const Node& node, const std::string& value, const std::string& shapes);

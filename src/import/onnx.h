@@ -136,16 +136,16 @@ struct Imported {
   std::vector<tensor::IndexCheck> index_checks;
   std::map<std::string, std::string> counts;  // by name of the call: the key
   std::set<std::string> guessed;              // keys of counts without a bound
-  // What numbers of counted rows, known for the bound only, say of the graph: calls, by name,
-  // without whose rows it is not right; why it is right for the bound only, or empty; and
-  // dimensions, of instructions by name, that are right only if they follow a count.
-  std::set<std::string> needed_rows;
+  // What numbers of counted rows, known for the bound only, say of the graph: calls, by name, of
+  // which one of each set must have rows, else it is not right; why it is right for the bound only,
+  // or empty; and dimensions, of instructions by name, that are right only if they follow a count.
+  std::set<std::set<std::string>> needed_rows;
   std::string not_open;
   std::vector<std::pair<std::string, int64_t>> counted_dims;
   std::vector<OpenOutput> open_outputs;  // filled by api/counts.h
-  // Likewise, outputs to check after a run; those that must not be 0 are extents of such.
+  // Likewise, outputs to check after a run; not all of a set of those below may be 0.
   std::vector<GuessedCount> guessed_counts;
-  std::vector<int64_t> needed_counts;
+  std::vector<std::vector<int64_t>> needed_counts;
   std::vector<BoundInput> bound;  // by Options::hints, in order of position
   // Options::ports_only: names and types of outputs that are tensors.
   std::vector<std::pair<std::string, tensor::Type>> later_outputs;

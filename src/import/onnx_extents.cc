@@ -7,6 +7,7 @@
 // reads it whether the graph is right; for inputs, imports at several extents are compared
 // (api/extent_comparison.h).
 #include <algorithm>
+#include <tuple>
 
 #include "hlo/index_map.h"
 #include "hlo/symbol.h"
@@ -58,6 +59,44 @@ const Instr* followed_count(const Instr* x, int64_t d) {
   return followed(x, d, [](const Place& place) {
     return place.second == 0 && hlo::is_first_rows(*place.first);
   });
+}
+
+// The nearest ones on all ways: of rows that are joined, one for each part.
+std::set<const Instr*> followed_counts(const Instr* x, int64_t d) {
+  std::vector<Place> open{{x, d}};
+  std::set<Place> seen(open.begin(), open.end());
+  std::set<const Instr*> found;
+  for (size_t i = 0; i < open.size() && open.size() < kMostSeen; ++i) {
+    if (open[i].second == 0 && hlo::is_first_rows(*open[i].first)) {
+      found.insert(open[i].first);
+      continue;
+    }
+    for (const Place& behind : dimensions_behind(open[i]))
+      if (seen.insert(behind).second) open.push_back(behind);
+  }
+  return found;
+}
+
+// The extent of a dimension with so many rows of each count.
+int64_t extent_with(const Instr* x, int64_t d, int64_t rows) {
+  int64_t each = 1;
+  for (size_t steps = 0; steps < kMostSeen; ++steps) {
+    if (d == 0 && hlo::is_first_rows(*x)) return each * std::min(rows, x->shape().dim(0));
+    if (x->is(Opcode::concatenate) && x->dimensions()[0] == d) {
+      int64_t sum = 0;
+      for (const Instr* part : x->operands()) sum += extent_with(part, d, rows);
+      return each * sum;
+    }
+    const std::vector<Place> behind = dimensions_behind({x, d});
+    const auto counted = std::find_if(behind.begin(), behind.end(), [](const Place& place) {
+      return followed_count(place.first, place.second) != nullptr;
+    });
+    if (counted == behind.end()) break;
+    const int64_t more = x->shape().dim(d), less = counted->first->shape().dim(counted->second);
+    if (less > 0 && more % less == 0) each *= more / less;
+    std::tie(x, d) = *counted;
+  }
+  return each * x->shape().dim(d);
 }
 
 // The one whose rows it has, each once, or null.
@@ -172,10 +211,11 @@ Output Op::known_extents(size_t i, int64_t start, int64_t end) {
   for (int64_t d = start; d < end; ++d) {
     const auto at = static_cast<size_t>(d);
     if (is_bounded(value.instr, d)) others[kOtherExtents][at] = kExtents[kOtherExtents];
-    const Instr* rows = counts ? followed_count(value.instr, d) : nullptr;
-    if (rows == nullptr) continue;
+    const std::set<const Instr*> rows =
+        counts ? followed_counts(value.instr, d) : std::set<const Instr*>();
+    if (rows.empty()) continue;
     output.rows.insert(rows);
-    for (const size_t k : {0, 1}) others[k][at] = kExtents[k];
+    for (const size_t k : {0, 1}) others[k][at] = extent_with(value.instr, d, kExtents[k]);
     const Instr* call = count_of(value.instr, d);
     if (call == nullptr) continue;
     std::vector<Instr*>& named = limits_.decisions->counted;
@@ -367,7 +407,11 @@ void Importer::check_numbers_of_rows(const proto::Node& node, const Inputs& inpu
 void Importer::check_branch_of_rows(const proto::Node& node, const Value& condition) {
   if (!depends_on_rows(&condition)) return;
   if (condition.elsewhere[1] == *condition.literal)
-    for (const Instr* call : condition.rows) result_.needed_rows.insert(call->name());
+    for (const std::set<const Instr*>& calls : condition.rows) {
+      std::set<std::string> names;
+      for (const Instr* call : calls) names.insert(call->name());
+      result_.needed_rows.insert(names);
+    }
   else
     result_.not_open =
         fmt::format("{}: its branch depends on a number of counted rows", describe(node));

@@ -62,7 +62,8 @@ struct Value {
   // counted rows were there, if one was, for other extents of bounded dimensions, and with a name
   // in place of each count (onnx_extents.cc). Else empty.
   std::vector<Literal> elsewhere;
-  std::set<const Instr*> rows;  // calls of heddle.first_rows on whose counts it depends
+  // Calls of heddle.first_rows on whose counts it depends, those of one dimension together.
+  std::set<std::set<const Instr*>> rows;
   // Inside a loop with a known trip count: the value at each trip, if small and known.
   std::shared_ptr<const std::vector<Literal>> trips;
   std::string_view name;
@@ -100,7 +101,7 @@ struct Output {
   Instr* instr = nullptr;
   std::optional<Literal> literal;
   std::vector<Literal> elsewhere;  // as in Value
-  std::set<const Instr*> rows;     // likewise
+  std::set<std::set<const Instr*>> rows;
   Value* same = nullptr;
   bool is_text = false;
   std::vector<Output> elements;

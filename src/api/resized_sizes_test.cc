@@ -1,0 +1,105 @@
+// Images of many sizes that a model resizes to one: the positions follow from extents that a run
+// tells, and so does what it makes of the sizes themselves, boxes in the image as it was.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "api/late_test_util.h"
+
+namespace heddle::api {
+namespace {
+
+using import::testing::attr;
+using import::testing::ints_tensor;
+using import::testing::kFloat;
+using import::testing::node;
+using import::testing::value;
+using testing::Floats;
+using testing::Ints;
+using testing::Session;
+
+constexpr int64_t kRows = 6, kColumns = 5;
+
+// The image in 6 by 5, plus its height over 6.
+import::testing::Model resized(const std::string& mode, const std::string& positions) {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"1", "1", "height", "width"})};
+  model.constants = {ints_tensor("zero", {0}), ints_tensor("two", {2}), ints_tensor("third", {2}),
+                     ints_tensor("wanted", {kRows, kColumns}),
+                     import::testing::tensor<float>("six", kFloat, {1}, {6})};
+  std::vector<import::testing::Message> attributes{
+      attr("mode", mode), attr("coordinate_transformation_mode", positions)};
+  if (mode == "nearest") attributes.push_back(attr("nearest_mode", std::string("floor")));
+  model.nodes = {node("Shape", {"x"}, {"all"}),
+                 node("Slice", {"all", "zero", "two"}, {"outer"}),
+                 node("Concat", {"outer", "wanted"}, {"sizes"}, {attr("axis", int64_t{0})}),
+                 node("Resize", {"x", "", "", "sizes"}, {"small"}, attributes),
+                 node("Gather", {"all", "third"}, {"height_of_x"}),
+                 node("Cast", {"height_of_x"}, {"height_as_float"}, {attr("to", int64_t{kFloat})}),
+                 node("Div", {"height_as_float", "six"}, {"factor"}),
+                 node("Add", {"small", "factor"}, {"y"})};
+  model.outputs = {"y"};
+  return model;
+}
+
+struct Axis {
+  int64_t in, out;
+  // The place of an element among those of the image.
+  double at(int64_t o, const std::string& positions) const {
+    const auto x = static_cast<double>(o), n = static_cast<double>(in),
+               m = static_cast<double>(out);
+    if (positions == "align_corners") return x * (n - 1) / (m - 1);
+    if (positions == "asymmetric") return x / (m / n);
+    return (x + 0.5) / (m / n) - 0.5;
+  }
+  int64_t inside(double place) const {
+    return std::clamp<int64_t>(static_cast<int64_t>(place), 0, in - 1);
+  }
+};
+
+void expect_right(const std::string& mode, const std::string& positions) {
+  Session session(resized(mode, positions), {}, true);
+  ASSERT_EQ(session.error(), "");
+  for (int64_t k = 0; k < 20; ++k) {
+    const int64_t h = 5 + k * 7 % 23, w = 4 + k * 5 % 29;
+    Floats x(static_cast<size_t>(h * w));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i));
+    session.set_shape(0, {1, 1, h, w});
+    const Floats y = session.run(x.data(), nullptr);
+    ASSERT_EQ(session.error(), "");
+    const Axis rows{h, kRows}, columns{w, kColumns};
+    const auto pixel = [&](double r, double c) {
+      return static_cast<double>(x[static_cast<size_t>(rows.inside(r) * w + columns.inside(c))]);
+    };
+    for (int64_t r = 0; r < kRows; ++r)
+      for (int64_t c = 0; c < kColumns; ++c) {
+        const double a = rows.at(r, positions), b = columns.at(c, positions);
+        const double fa = a - std::floor(a), fb = b - std::floor(b);
+        double wanted = pixel(std::floor(a), std::floor(b));
+        if (mode == "linear")
+          wanted = (1 - fa) * ((1 - fb) * pixel(std::floor(a), std::floor(b)) +
+                               fb * pixel(std::floor(a), std::floor(b) + 1)) +
+                   fa * ((1 - fb) * pixel(std::floor(a) + 1, std::floor(b)) +
+                         fb * pixel(std::floor(a) + 1, std::floor(b) + 1));
+        EXPECT_NEAR(y[static_cast<size_t>(r * kColumns + c)],
+                    wanted + static_cast<double>(h) / kRows, 1e-5)
+            << h << " " << w << " " << r << " " << c;
+      }
+  }
+  EXPECT_LE(session.compilations(), 6) << mode << " " << positions;
+}
+
+TEST(ResizedSizes, Linear) {
+  expect_right("linear", "half_pixel");
+  expect_right("linear", "align_corners");
+}
+
+TEST(ResizedSizes, Nearest) {
+  expect_right("nearest", "asymmetric");
+  expect_right("nearest", "half_pixel");
+}
+
+}  // namespace
+}  // namespace heddle::api
