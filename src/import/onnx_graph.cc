@@ -2,7 +2,6 @@
 // inputs it needs are small and known, a known value.
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "hlo/lexer.h"
 #include "hlo/names.h"
@@ -285,7 +284,6 @@ void Importer::run_node(const Node& node, Scope& scope) {
   if (const Function* function = facts_.find_function(node))
     return run_function(*function, node, scope, inputs);
   if (!is_structural(node)) return run_handler(node, scope, inputs);
-  if (node.op_type != "If") check_numbers_of_rows(node, inputs, {});
   const size_t first = into_->instrs().size();
   run_structural(node, scope, inputs);
   name_structural(first, node, scope, inputs);
@@ -293,6 +291,7 @@ void Importer::run_node(const Node& node, Scope& scope) {
 
 void Importer::run_structural(const Node& node, Scope& scope, const Inputs& inputs) {
   if (node.op_type == "If") return run_if(node, scope, inputs);
+  check_numbers_of_rows(node, inputs, {});
   if (node.op_type == "Loop") return run_loop(node, scope, inputs);
   if (node.op_type == "Scan") return run_scan(node, scope, inputs);
   if (node.op_type == "SequenceMap") return run_sequence_map(node, scope, inputs);
@@ -315,18 +314,16 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
       return define_outputs(node, std::move(*outputs), scope, names);
     }
   }
-  const bool finds = node.op_type == "NonZero" && !inputs.empty() && !node.outputs.empty();
+  const bool finds = node.op_type == "NonZero" && !inputs.empty() && !node.outputs[0].empty();
   if (const auto found = found_.find({finds ? inputs[0] : nullptr, into_}); found != found_.end())
     return define(node.outputs[0], found->second, scope, describe(node));
   const auto trips = fold_trips(*entry, node, opset, inputs);
-  const auto first = [&](const Literal& literal) { return literal == trips->front(); };
-  if (trips && std::all_of(trips->begin(), trips->end(), first))
+  if (trips && std::count(trips->begin(), trips->end(), trips->front()) == std::ssize(*trips))
     return define_outputs(node, {trips->front()}, scope, names);
   Outputs outputs = emit_node(*entry, node, opset, inputs, names);
   if (moves_text) mark_texts(outputs);
   define_outputs(node, std::move(outputs), scope, names);
-  if (finds && !trips)
-    found_.emplace(std::pair(inputs[0], into_), scope.values.at(node.outputs[0]));
+  if (finds && !trips) found_[{inputs[0], into_}] = scope.values.at(node.outputs[0]);
   if (trips && !node.outputs[0].empty()) scope.values.at(node.outputs[0])->trips = trips;
 }
 

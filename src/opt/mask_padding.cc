@@ -9,8 +9,6 @@
 // already (exp(x - max x) behind a masked maximum) stay. Before it the symbols' extents are -1.
 // What is joined along such a dimension is put in its place at run time (join_padded.h).
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 
@@ -22,6 +20,7 @@
 #include "opt/join_padded.h"
 #include "opt/mask_padding.h"
 #include "opt/merged_places.h"
+#include "opt/padding_value.h"
 #include "opt/passes.h"
 
 namespace heddle::opt {
@@ -29,89 +28,6 @@ namespace {
 
 using hlo::Instr;
 using hlo::Opcode;
-
-// What stands in the padding of one dimension of a value. valid: the value does not depend on that
-// dimension, it is what the exact shape would have.
-struct Padding {
-  enum class Kind { unknown, valid, number } kind = Kind::unknown;
-  double value = 0;
-  bool is(double number) const { return kind == Kind::number && value == number; }
-};
-constexpr Padding kUnknown{}, kValid{Padding::Kind::valid, 0};
-
-Padding number(double value) {
-  if (std::isnan(value)) return kUnknown;
-  return {Padding::Kind::number, value};
-}
-
-std::optional<double> splat(const Instr* instr) {
-  if (instr->is(Opcode::broadcast)) return splat(instr->operand(0));
-  if (!instr->is(Opcode::constant) || instr->literal().elems() != 1) return std::nullopt;
-  const tensor::Type type = instr->literal().type();
-  if (tensor::is_complex(type)) return std::nullopt;
-  if (tensor::is_float(type)) return instr->literal().get_f64(0);
-  return static_cast<double>(instr->literal().get_s64(0));
-}
-
-double compared(hlo::Direction direction, double a, double b) {
-  switch (direction) {
-    case hlo::Direction::eq:
-      return a == b;
-    case hlo::Direction::ne:
-      return a != b;
-    case hlo::Direction::ge:
-      return a >= b;
-    case hlo::Direction::gt:
-      return a > b;
-    case hlo::Direction::le:
-      return a <= b;
-    case hlo::Direction::lt:
-      return a < b;
-  }
-  return 0;
-}
-
-// An infinity or a zero that a valid value cannot make another number, but for those with which the
-// valid elements beside it are no numbers either.
-Padding beside_valid(Opcode opcode, const Padding& a, const Padding& b) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (opcode == Opcode::subtract && a.is(-infinity) && b.kind == Padding::Kind::valid) return a;
-  if (opcode == Opcode::divide && a.is(0) && b.kind == Padding::Kind::valid) return a;
-  return kUnknown;
-}
-
-Padding computed(const Instr* instr, const std::vector<Padding>& in) {
-  bool numbers = true, valid = true;
-  for (const Padding& one : in) {
-    numbers = numbers && one.kind == Padding::Kind::number;
-    valid = valid && one.kind == Padding::Kind::valid;
-  }
-  if (valid) return kValid;
-  if (!numbers) return in.size() == 2 ? beside_valid(instr->opcode(), in[0], in[1]) : kUnknown;
-  switch (instr->opcode()) {
-    case Opcode::negate:
-      return number(-in[0].value);
-    case Opcode::abs:
-      return number(std::abs(in[0].value));
-    case Opcode::exponential:
-      return in[0].value == 0 || std::isinf(in[0].value) ? number(std::exp(in[0].value)) : kUnknown;
-    case Opcode::subtract:
-      return number(in[0].value - in[1].value);
-    case Opcode::multiply:
-      return in[0].value == 0 || in[1].value == 0 ? number(in[0].value * in[1].value) : kUnknown;
-    case Opcode::divide:
-      return in[0].value == 0 ? number(in[0].value / in[1].value) : kUnknown;
-    case Opcode::maximum:
-      return number(std::max(in[0].value, in[1].value));
-    case Opcode::minimum:
-      return number(std::min(in[0].value, in[1].value));
-    case Opcode::compare:
-      return number(
-          compared(instr->attrs_as<hlo::CompareAttrs>().direction, in[0].value, in[1].value));
-    default:
-      return kUnknown;
-  }
-}
 
 class Masker {
  public:
