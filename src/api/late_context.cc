@@ -78,7 +78,7 @@ Status LateContext::walk_to_the_end() {
   for (size_t i = 0; i < inputs_.data.size(); ++i)
     if (inputs_.data[i] == nullptr && inputs_.shapes[i].bytes() > 0)
       return user_error("input {} is not bound to memory", program_->inputs()[i].name);
-  inputs_.no_open_counts = by_habit_ = found_nothing_;
+  inputs_.no_open_counts = by_habit_ = !shapes_.empty() && nothing_for_ == shapes_;
   for (bool known = false; !known;) {
     walked_.clear();
     now_ = nullptr;
@@ -91,7 +91,7 @@ Status LateContext::walk_to_the_end() {
     if (!leaf->counts.empty()) HEDDLE_RETURN_IF_ERROR(run_open(now_));
     known = guesses_are_right(*now_);
   }
-  found_nothing_ = inputs_.no_open_counts;
+  nothing_for_ = inputs_.no_open_counts ? shapes_ : "";
   return {};
 }
 
@@ -184,19 +184,20 @@ Result<std::shared_ptr<Part>> LateContext::walk() {
       sized_shapes_ = shapes_;
       return node->part;
     }
+    std::string bytes;
     if (asks == Node::Asks::input) {
       const auto i = static_cast<size_t>(node->input);
-      node = program_->next(node, bytes_of(inputs_.shapes[i], inputs_.data[i]));
-      continue;
+      bytes = bytes_of(inputs_.shapes[i], inputs_.data[i]);
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(const Literal* const value, run_stage(node->part));
+      bytes = bytes_of(value->shape(), value->data());
     }
-    HEDDLE_ASSIGN_OR_RETURN(const Literal* const value, run_stage(node->part));
-    const std::string bytes = bytes_of(value->shape(), value->data());
     if (by_habit_ && !program_->leads_on(*node, bytes)) {
       by_habit_ = inputs_.no_open_counts = false;
       walked_.clear();
       return walk();
     }
-    if (node->part->may_be_guessed && !inputs_.no_open_counts &&
+    if (asks == Node::Asks::stage && node->part->may_be_guessed && !inputs_.no_open_counts &&
         program_->leaves_decided(*node, bytes, shapes_)) {
       walked_.clear();
       return walk();

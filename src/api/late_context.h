@@ -68,9 +68,11 @@ class LateContext : public Context {
   Ready* now_ = nullptr;
   std::shared_ptr<Part> sized_;  // where the last run ended, if it is for several sizes
   std::string sized_shapes_;     // of the inputs then
-  // The last run found no rows where an open program needs some, so that this one begins with
-  // counts that are decided; by_habit_: as long as they are those of a run before.
-  bool found_nothing_ = false, by_habit_ = false;
+  // Shapes of the last run, if it found no rows where an open program needs some: one of equal
+  // shapes begins with counts that are decided; by_habit_: as long as they are those of a run
+  // before.
+  std::string nothing_for_;
+  bool by_habit_ = false;
   bool profile_ = false;
   std::optional<uint64_t> prepared_;  // the inputs that prepare() ran something for
 };
