@@ -210,5 +210,25 @@ TEST(SortedCounts, RowsOfSomethingElse) {
   });
 }
 
+// The same of an input, from its second row on.
+TEST(SortedCounts, RowsOfAnotherInput) {
+  Model model = found_elements();
+  model.inputs.push_back(value("rows", kFloat, {"6"}));
+  model.constants.push_back(ints_tensor("one", {1}));
+  model.nodes.push_back(node("Slice", {"rows", "one", "few"}, {"part"}));
+  model.nodes.push_back(node("Neg", {"part"}, {"y"}));
+  Session session(model, {}, true);
+  const Floats rows{1, 2, 3, 4, 5, 6};
+  session.set_shape(0, {kMost});
+  session.set_shape(1, {6});
+  for (const int64_t count : {7, 3, 1, 24, 2, 0}) {
+    const Sample sample = sample_of(count);
+    Floats wanted{-2, -3, -4};
+    wanted.resize(static_cast<size_t>(std::clamp<int64_t>(count - 1, 0, 3)));
+    EXPECT_EQ(session.run(sample.x.data(), rows.data()), wanted) << count;
+    ASSERT_EQ(session.error(), "");
+  }
+}
+
 }  // namespace
 }  // namespace heddle::api

@@ -149,14 +149,26 @@ bool depends_on_rows(const Value* value) {
   return value->elsewhere[0] != *value->literal || value->elsewhere[1] != *value->literal;
 }
 
-// Whether input i says how long the result is, and nothing else.
-bool is_extent(const proto::Node& node, size_t i) {
-  static constexpr std::pair<std::string_view, size_t> kInputs[] = {
-      {"ConstantOfShape", 0}, {"Expand", 1}, {"Range", 1}, {"Reshape", 1},
-      {"Slice", 2},           {"Tile", 1},   {"TopK", 1},
+// The dimension of the result whose extent element k of input i is, or limits, if the input says
+// nothing else; -1: it says something else.
+int64_t dimension_of(const proto::Node& node, const std::vector<Value*>& inputs, size_t i,
+                     int64_t k, int64_t rank) {
+  const auto is = [&](std::string_view op, size_t input) {
+    return node.op_type == op && i == input;
   };
-  return std::any_of(std::begin(kInputs), std::end(kInputs),
-                     [&](const auto& one) { return one.first == node.op_type && one.second == i; });
+  if (is("ConstantOfShape", 0) || is("Reshape", 1)) return k;
+  if (is("Expand", 1)) return rank - inputs[1]->shape().elems() + k;
+  const auto wrapped = [&](int64_t axis) { return axis < 0 ? axis + rank : axis; };
+  if (is("Slice", 2)) {
+    if (inputs.size() <= 3 || inputs[3] == nullptr) return k;
+    const std::optional<Literal>& axes = inputs[3]->literal;
+    return axes && k < axes->elems() ? wrapped(axes->get_s64(k)) : -1;
+  }
+  if (!is("TopK", 1)) return -1;
+  int64_t axis = -1;
+  for (const proto::Attribute& attribute : node.attributes)
+    if (attribute.name == "axis") axis = attribute.i;
+  return wrapped(axis);
 }
 
 }  // namespace
@@ -386,20 +398,24 @@ void Importer::check_numbers_of_rows(const proto::Node& node, const Inputs& inpu
     if (!depends_on_rows(input)) continue;
     const Literal &value = *input->literal, &none = input->elsewhere[0];
     if (check_array_of_rows(*input)) continue;
-    if (!is_extent(node, i) || value.shape() != none.shape()) {
+    const Literal& one = input->elsewhere[1];
+    const bool is_list = tensor::is_integer(value.type()) && value.shape() == none.shape() &&
+                         value.shape() == one.shape();
+    bool follows = is_list;
+    for (int64_t k = 0; is_list && k < value.elems(); ++k) {
+      const int64_t here = value.get_s64(k);
+      if (here == none.get_s64(k) && here == one.get_s64(k)) continue;
+      for (const Output& output : outputs) {
+        const bool is_array = output.instr != nullptr && output.instr->shape().is_array();
+        const int64_t rank = is_array ? output.instr->shape().rank() : 0;
+        const int64_t d = dimension_of(node, inputs, i, k, rank);
+        follows = follows && d >= 0 && d < rank;
+        if (follows) result_.counted_dims.emplace_back(output.instr->name(), d);
+      }
+    }
+    if (!follows || outputs.empty())
       result_.not_open = fmt::format("{} reads a number of counted rows ({})", describe(node),
                                      quoted(input->name));
-      continue;
-    }
-    for (int64_t k = 0; k < value.elems(); ++k) {
-      if (value.get_s64(k) == none.get_s64(k)) continue;
-      for (const Output& output : outputs)
-        for (int64_t d = 0; output.instr != nullptr && output.instr->shape().is_array() &&
-                            d < output.instr->shape().rank();
-             ++d)
-          if (output.instr->shape().dim(d) == value.get_s64(k))
-            result_.counted_dims.emplace_back(output.instr->name(), d);
-    }
   }
 }
 
