@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "api/size_buckets.h"
+#include "api/named_multiple.h"
 #include "hlo/module.h"
 #include "opt/passes.h"
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "api/named_multiple.h"
 #include "api/session.h"
 
 namespace heddle::api {
@@ -26,14 +27,6 @@ struct SizeBucket {
   int64_t step(const std::string& name) const;
   bool operator==(const SizeBucket&) const = default;
 };
-
-// A dimension's name as a multiple of another name: "32*_h" is 32 of "_h", "n" is one of "n".
-struct NamedMultiple {
-  std::string name;
-  int64_t factor = 1;
-};
-// Nothing: it is another expression, as exporters write them ("past+1"), and follows from others'.
-std::optional<NamedMultiple> multiple_of(const std::string& name);
 
 // Thread safety: none.
 class SizeBuckets {
