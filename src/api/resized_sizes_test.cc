@@ -30,7 +30,8 @@ import::testing::Model resized(const std::string& mode, const std::string& posit
                      ints_tensor("wanted", {kRows, kColumns}),
                      import::testing::tensor<float>("six", kFloat, {1}, {6})};
   std::vector<import::testing::Message> attributes{
-      attr("mode", mode), attr("coordinate_transformation_mode", positions)};
+      attr("mode", mode), attr("coordinate_transformation_mode", positions),
+      attr("keep_aspect_ratio_policy", std::string("stretch"))};
   if (mode == "nearest") attributes.push_back(attr("nearest_mode", std::string("floor")));
   model.nodes = {node("Shape", {"x"}, {"all"}),
                  node("Slice", {"all", "zero", "two"}, {"outer"}),

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "hlo/first_rows.h"
 #include "hlo/index_map.h"
 #include "hlo/symbol.h"
 #include "import/onnx_emit.h"
@@ -42,38 +43,38 @@ std::vector<Place> dimensions_behind(const Place& place) {
   return result;
 }
 
-// The instruction of the nearest place for which is_one(place) that a dimension follows, or null.
-template <typename IsOne>
-const Instr* followed(const Instr* x, int64_t d, const IsOne& is_one) {
+// From a dimension to those whose elements it has, nearest first; not behind those for which
+// `goes_on` is false.
+template <typename GoesOn>
+void walk_behind(const Instr* x, int64_t d, const GoesOn& goes_on) {
   std::vector<Place> open{{x, d}};
   std::set<Place> seen(open.begin(), open.end());
   for (size_t i = 0; i < open.size() && open.size() < kMostSeen; ++i) {
-    if (is_one(open[i])) return open[i].first;
+    if (!goes_on(open[i])) continue;
     for (const Place& behind : dimensions_behind(open[i]))
       if (seen.insert(behind).second) open.push_back(behind);
   }
-  return nullptr;
 }
 
+bool is_count(const Place& place) { return place.second == 0 && hlo::is_first_rows(*place.first); }
+
+// The nearest call that counts it, or null.
 const Instr* followed_count(const Instr* x, int64_t d) {
-  return followed(x, d, [](const Place& place) {
-    return place.second == 0 && hlo::is_first_rows(*place.first);
+  const Instr* found = nullptr;
+  walk_behind(x, d, [&](const Place& place) {
+    if (found == nullptr && is_count(place)) found = place.first;
+    return found == nullptr;
   });
+  return found;
 }
 
 // The nearest ones on all ways: of rows that are joined, one for each part.
 std::set<const Instr*> followed_counts(const Instr* x, int64_t d) {
-  std::vector<Place> open{{x, d}};
-  std::set<Place> seen(open.begin(), open.end());
   std::set<const Instr*> found;
-  for (size_t i = 0; i < open.size() && open.size() < kMostSeen; ++i) {
-    if (open[i].second == 0 && hlo::is_first_rows(*open[i].first)) {
-      found.insert(open[i].first);
-      continue;
-    }
-    for (const Place& behind : dimensions_behind(open[i]))
-      if (seen.insert(behind).second) open.push_back(behind);
-  }
+  walk_behind(x, d, [&](const Place& place) {
+    if (is_count(place)) found.insert(place.first);
+    return !is_count(place);
+  });
   return found;
 }
 
@@ -179,9 +180,13 @@ bool Op::is_counted(const Instr* x, int64_t dimension) const {
 }
 
 bool Op::is_bounded(const Instr* x, int64_t dimension) const {
-  return !limits_.bounded.empty() && followed(x, dimension, [&](const Place& place) {
-                                       return limits_.bounded.contains(place);
-                                     }) != nullptr;
+  if (limits_.bounded.empty()) return false;
+  bool found = false;
+  walk_behind(x, dimension, [&](const Place& place) {
+    found = found || limits_.bounded.contains(place);
+    return !found;
+  });
+  return found;
 }
 
 bool Op::is_bounded(size_t i, int64_t element) const {
@@ -243,16 +248,13 @@ Output Op::known_extents(size_t i, int64_t start, int64_t end) {
 }
 
 Instr* Op::count_rows(Instr* x, const Instr* call) {
-  const Shape shape = x->shape();
-  const int64_t most = std::min(shape.dim(0), call->shape().dim(0));
+  const int64_t most = std::min(x->shape().dim(0), call->shape().dim(0));
   Instr*& n = limits_.decisions->counts[{call->operand(1), most}];
   if (n == nullptr)
     n = most == call->shape().dim(0) ? call->operand(1)
                                      : b.binary(Opcode::minimum, call->operand(1),
                                                 b.scalar(Type::s32, static_cast<double>(most)));
-  Instr* counted =
-      b.make(Opcode::custom_call, {x, n, b.binary(Opcode::maximum, n, b.scalar(Type::s32, 1))},
-             hlo::CustomCallAttrs{std::string(hlo::kFirstRows), false, {}, ""}, {}, &shape);
+  Instr* counted = hlo::first_rows(b, x, n);
   std::map<std::string, std::string>& calls = *limits_.decisions->calls;
   calls.emplace(counted->name(), calls.at(call->name()));
   return counted;

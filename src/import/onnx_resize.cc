@@ -368,7 +368,7 @@ std::vector<Axis> read_axes(Op& op, const Settings& settings) {
             sizes.size(), axes.size());
   for (size_t i = 0; i < axes.size(); ++i)
     axes[i].from_any = axes[i].from_any && !sizes.empty() &&
-                       !op.has_attr("keep_aspect_ratio_policy") &&
+                       op.string_attr("keep_aspect_ratio_policy", "stretch") == "stretch" &&
                        !op.is_bounded(3, static_cast<int64_t>(i));
   if (sizes.empty()) {
     scale_axes(op, axes, scales);

@@ -31,9 +31,11 @@ Outputs shape(Op& op) {
 Outputs size(Op& op) {
   Output extents = op.known_extents(0, 0, op.rank(0));
   const auto elems = [](const Literal& of) {
+    int64_t all = 1;
+    for (int64_t d = 0; d < of.elems(); ++d)  // of names of counts it may be anything else
+      if (__builtin_mul_overflow(all, of.get_s64(d), &all)) all = -1;
     Literal count(Shape::scalar(Type::s64));
-    count.set_s64(0, 1);
-    for (int64_t d = 0; d < of.elems(); ++d) count.set_s64(0, count.get_s64(0) * of.get_s64(d));
+    count.set_s64(0, all);
     return count;
   };
   for (Literal& few : extents.elsewhere) few = elems(few);

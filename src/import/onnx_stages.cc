@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "hlo/symbol.h"
+#include "hlo/first_rows.h"
 #include "import/onnx_importer.h"
 #include "tensor/npz.h"
 
@@ -84,11 +84,7 @@ bool Op::may_count() const {
 
 Instr* Op::first_rows(Instr* x, const Count& count) {
   if (count.computed == nullptr) return x;
-  Instr* n = b.convert(count.computed, Type::s32);
-  const Shape shape = x->shape();
-  Instr* call =
-      b.make(Opcode::custom_call, {x, n, b.binary(Opcode::maximum, n, b.scalar(Type::s32, 1))},
-             hlo::CustomCallAttrs{std::string(hlo::kFirstRows), false, {}, ""}, {}, &shape);
+  Instr* call = hlo::first_rows(b, x, b.convert(count.computed, Type::s32));
   limits_.decisions->calls->emplace(call->name(), open_count_);
   return call;
 }

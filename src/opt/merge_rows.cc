@@ -17,6 +17,7 @@
 
 #include "hlo/builder.h"
 #include "hlo/dim_classes.h"
+#include "hlo/first_rows.h"
 #include "opt/match.h"
 #include "opt/merged_places.h"
 #include "opt/passes.h"
@@ -197,7 +198,7 @@ class Merger {
       ends.push_back(ends.empty() ? extent(part)
                                   : b_.binary(Opcode::add, ends.back(), extent(part)));
     const Shape line = Shape::array(Type::s32, {x->shape().dim(along)});
-    Instr* rows = first_rows_of(b_, b_.iota(line, 0), ends.back());
+    Instr* rows = hlo::first_rows(b_, b_.iota(line, 0), ends.back());
     const auto all = [&](Instr* scalar) { return b_.broadcast(scalar, line.extents(), {}); };
     Joined& made = found->second;
     for (const Instr* part : x->operands()) {
@@ -240,7 +241,7 @@ class Merger {
     Instr* from = x->operand(0);
     if (piece.from_begin == 0 && !from->is(Opcode::iota) &&
         classes.of(from, 0) != classes.of(places.rows, 0))  // else it would be a copy
-      from = first_rows_of(b_, from, places.rows->operand(1));
+      from = hlo::first_rows(b_, from, places.rows->operand(1));
     Ints bounds;
     std::vector<Instr*> along;
     for (int64_t d = piece.to_begin; d < piece.to_end; ++d) {

@@ -1,5 +1,6 @@
 #include "opt/merged_places.h"
 
+#include "hlo/first_rows.h"
 #include "hlo/symbol.h"
 #include "opt/match.h"
 
@@ -48,12 +49,6 @@ Instr* pack_repeated(hlo::Builder& b, Instr* x, int64_t at, const MergedPlaces& 
 
 }  // namespace
 
-Instr* first_rows_of(hlo::Builder& b, Instr* x, Instr* count) {
-  const Shape shape = x->shape();
-  return b.make(Opcode::custom_call, {x, count, at_least_one(b, count)},
-                hlo::CustomCallAttrs{std::string(hlo::kFirstRows), false, {}, ""}, {}, &shape);
-}
-
 MergedPlaces make_places(hlo::Builder& b, const Ints& bounds, const std::vector<Instr*>& extents) {
   MergedPlaces made;
   made.extents = extents;
@@ -65,7 +60,7 @@ MergedPlaces make_places(hlo::Builder& b, const Ints& bounds, const std::vector<
     elems *= bounds[d];
     count = count ? b.binary(Opcode::multiply, count, extents[d]) : extents[d];
   }
-  made.rows = first_rows_of(b, b.iota(Shape::array(Type::s32, {elems}), 0), count);
+  made.rows = hlo::first_rows(b, b.iota(Shape::array(Type::s32, {elems}), 0), count);
   Instr* rest = made.rows;
   for (size_t d = bounds.size(); d-- > 1;) {
     Instr* outer = b.binary(Opcode::divide, rest, all(b, at_least_one(b, extents[d]), rest));

@@ -27,7 +27,6 @@ hlo::Instr* places_in_packed(hlo::Builder& b, const hlo::Ints& bounds,
 
 // x with dimensions [at, at + digits) merged into one: its first elements are those at the places.
 hlo::Instr* pack_dimensions(hlo::Builder& b, hlo::Instr* x, int64_t at, const MergedPlaces& places);
-hlo::Instr* first_rows_of(hlo::Builder& b, hlo::Instr* x, hlo::Instr* count);
 
 // Whether positions are `of_packed`; then the places.
 std::optional<MergedPlaces> read_places(const hlo::Instr* positions);

@@ -19,6 +19,7 @@
 
 #include "hlo/builder.h"
 #include "hlo/dim_classes.h"
+#include "hlo/first_rows.h"
 #include "opt/match.h"
 #include "opt/passes.h"
 
@@ -295,10 +296,7 @@ class Packer {
 
   // 0, 1, …, of which n count.
   Instr* first_rows(int64_t bound, Instr* n) {
-    Instr* numbers = b_.iota(Shape::array(Type::s32, {bound}), 0);
-    return b_.make(Opcode::custom_call, {numbers, n, at_least_one(n)},
-                   hlo::CustomCallAttrs{std::string(hlo::kFirstRows), false, {}, ""}, {},
-                   &numbers->shape());
+    return hlo::first_rows(b_, b_.iota(Shape::array(Type::s32, {bound}), 0), n);
   }
 
   const hlo::Module& module_;
