@@ -16,7 +16,8 @@ import onnxruntime
 
 MANY_SIZES = pathlib.Path(__file__).resolve().parent.parent / "build" / "release" / "many_sizes"
 # Inclusive; dimensions by the names that the exporters were given.
-RANGES = {"batch": (1, 4), "earlier": (1, 100), "encoded": (4, 100), "samples": (400, 4000)}
+RANGES = {"batch": (1, 4), "earlier": (1, 100), "encoded": (4, 100), "samples": (400, 4000),
+          "height": (64, 320), "width": (64, 320)}
 
 
 def dimension(name, model, random):

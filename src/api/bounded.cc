@@ -233,9 +233,6 @@ class Finder {
     table.symbols = bounded_.symbols;
     table.of = bounded_.of;
     add_places(inputs_, &table);
-    for (const std::vector<Extent>& output : outputs_)
-      for (const Extent& extent : output)
-        if (!extent.is_constant()) table.add(extent.divided_by(extent.common_factor()));
     // If some operators are identified by their numbers, these must be the same at the bounds.
     for (size_t s = 0; s < bounded_.symbols.size(); ++s) {
       if (!bounded_.is_own(s) || numbered_.empty()) continue;
@@ -251,6 +248,7 @@ class Finder {
     }
     hlo::DimClasses classes(*whole_.module);
     HEDDLE_RETURN_IF_ERROR(classes.derive(&table, numbered_.extents_of(*whole_.module)));
+    follow_outputs(classes, table);
     for (const std::vector<Extent>& output : outputs_) {
       auto& places = bounded_.outputs.emplace_back();
       for (size_t d = 0; d < output.size(); ++d)
@@ -271,9 +269,24 @@ class Finder {
     return {};
   }
 
-  // Extents must be large enough for all slices.
+  // An extent that is a quotient is not found by comparison.
+  void follow_outputs(const hlo::DimClasses& classes, const hlo::SymbolTable& table) {
+    const hlo::Instr* root = whole_.module->entry()->root();
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      for (size_t d = 0; d < outputs_[i].size(); ++d) {
+        const auto dimension = static_cast<int64_t>(d);
+        const int s = classes.symbol_of(root, dimension, i);
+        if (s < 0 || counted_.contains({i, d})) continue;
+        const auto number = static_cast<size_t>(s);
+        const int64_t extent = results_of(*whole_.module)[i].dim(dimension);
+        outputs_[i][d] = table.of[number].times(extent / table.symbols[number].bound);
+      }
+  }
+
+  // Extents must be large enough for all slices and windows.
   void set_least(const hlo::DimClasses& classes, hlo::SymbolTable* table) const {
-    Sizes least(table->symbols.size(), 1);
+    Sizes least(table->symbols.size(), 1), bounds;
+    for (const hlo::Symbol& symbol : table->symbols) bounds.push_back(symbol.bound);
     const std::vector<hlo::Instr*>& instrs = whole_.module->entry()->instrs();
     for (const auto& [instr, d, extent] : numbered_.slices) {
       const hlo::Instr* slice = instrs[instr];
@@ -284,14 +297,16 @@ class Finder {
       Extent enough = table->of[number].times(whole / table->symbols[number].bound);
       const bool moves = numbered_.moves(instr, d);
       const int64_t start = slice->attrs_as<hlo::SliceAttrs>().starts[static_cast<size_t>(d)];
-      if (!extent.is_constant())
+      if (extent.terms == Extent::of_symbol(hlo::kOperandExtent).terms)
+        enough.constant += extent.constant;
+      else if (!extent.is_constant())
         enough = extent;
       else
         enough.constant -= slice->shape().dim(d) + (moves ? 0 : start);
-      for (const auto& [own, factor] : enough.terms)
-        if (const int64_t missing = -enough.at(least); missing > 0 && factor > 0)
-          least[static_cast<size_t>(own)] += (missing + factor - 1) / factor;
+      raise_to(enough, 0, bounds, least);
     }
+    for (const hlo::DimClasses::Cut& cut : classes.cuts())
+      if (cut.window) raise_to(table->of[cut.symbol], 1, bounds, least);
     for (size_t s = 0; s < least.size(); ++s)
       table->symbols[s].least = std::min(table->of[s].at(least), table->symbols[s].bound);
   }

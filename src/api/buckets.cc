@@ -102,18 +102,16 @@ struct InBucket {
 InBucket symbols_in(const Bounded& bounded, const Bucket& bucket) {
   InBucket result;
   hlo::SymbolTable& table = result.table;
-  std::map<int64_t, tensor::Extent> instead;  // extents of independent symbols in this bucket
+  std::vector<tensor::Extent> instead;  // by symbol, in this bucket; the independent come first
   for (size_t s = 0; s < bounded.symbols.size(); ++s) {
     hlo::Symbol symbol = bounded.symbols[s];
     tensor::Extent extent{bucket.bounds[s], {}};
     if (!bounded.is_own(s)) {
-      extent.constant = bounded.of[s].constant;
-      for (const auto& [from, factor] : bounded.of[s].terms)
-        extent = extent.plus(instead.at(from).times(factor));
+      extent = *bounded.of[s].with(instead);
     } else if (bucket.least[s] < bucket.bounds[s]) {
       extent = tensor::Extent::of_symbol(static_cast<int64_t>(table.symbols.size()));
     }
-    if (bounded.is_own(s)) instead[static_cast<int64_t>(s)] = extent;
+    instead.push_back(extent);
     if (extent.is_constant()) continue;
     const auto known = std::find(table.of.begin(), table.of.end(), extent);
     if (known != table.of.end()) {
@@ -124,6 +122,7 @@ InBucket symbols_in(const Bounded& bounded, const Bucket& bucket) {
     symbol.bound = bucket.bounds[s];
     symbol.least = std::max<int64_t>(bucket.least[s], 1);
     symbol.extent = -1;  // mask_bounded gives it a parameter
+    symbol.of = bounded.is_own(s) ? tensor::Extent() : extent;
     table.symbols.push_back(std::move(symbol));
     table.of.push_back(extent);
     result.told.push_back(static_cast<int64_t>(s));
@@ -143,6 +142,9 @@ class InsideBucket {
       least_[s] = std::min(std::max({least_[s], sliced, int64_t{2}}), most_[s]);
       if (bounded_.asked[s]) names_ += (names_.empty() ? "" : ", ") + bounded_.symbols[s].name;
     }
+    // Nor may there be one window only.
+    for (const tensor::Extent& of : bounded.of)
+      if (!of.quotients.empty()) raise_to(of, 2, most_, least_);
     bounded.derive(&least_);
   }
 

@@ -216,10 +216,19 @@ Status ExtentComparison::find_numbered(size_t s, int64_t apart, int64_t base, in
   const auto &p = a_.entry()->instrs(), &q = b_.entry()->instrs();
   for (const auto& [instr, d] : slices()) {
     const int64_t extent = p[instr]->shape().dim(d);
-    const int64_t factor = (extent - q[instr]->shape().dim(d)) / apart;
+    const int64_t more = extent - q[instr]->shape().dim(d), factor = more / apart;
+    // Of a quotient, so much less than the operand has, or what follows from the slice.
+    const int64_t whole = p[instr]->operand(0)->shape().dim(d);
+    const bool is_quotient = more % apart != 0;
+    if (is_quotient && whole - q[instr]->operand(0)->shape().dim(d) != more) continue;
     auto known = std::find_if(
         numbered->slices.begin(), numbered->slices.end(),
         [&, i = instr, d = d](const auto& one) { return one.instr == i && one.dimension == d; });
+    if (is_quotient) {
+      if (known == numbered->slices.end())
+        numbered->slices.push_back({instr, d, {extent - whole, {{hlo::kOperandExtent, 1}}}});
+      continue;
+    }
     if (known == numbered->slices.end())
       known = numbered->slices.insert(known, {instr, d, {extent - factor * base, {}}});
     else

@@ -32,13 +32,16 @@ import::Options import_options(const Late& late, const LateInputs& inputs) {
   return options;
 }
 
-std::vector<PartInput> inputs_of(const Late& late, const Model& part) {
+std::vector<PartInput> inputs_of(const Late& late, const Model& part,
+                                 const std::vector<Port>& behind) {
+  std::vector<Port> inputs = late.inputs;
+  inputs.insert(inputs.end(), behind.begin(), behind.end());
   std::vector<PartInput> all;
   for (const Port& port : part.inputs()) {
-    const auto found = std::find_if(late.inputs.begin(), late.inputs.end(),
+    const auto found = std::find_if(inputs.begin(), inputs.end(),
                                     [&](const Port& input) { return input.name == port.name; });
-    if (found != late.inputs.end())
-      all.push_back({found - late.inputs.begin(), {}});
+    if (found != inputs.end())
+      all.push_back({found - inputs.begin(), {}});
     else
       all.push_back({-1, port.name});
   }

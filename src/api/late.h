@@ -36,6 +36,9 @@ struct LateInputs {
   bool no_open_counts =
       false;  // as a run has told that a program with open ones is not right for it
   std::vector<const void*> data;
+  // Behind the model's inputs those of extents that follow from them (computed_extents.h), once
+  // sizes have differed; their data.
+  std::vector<std::vector<int32_t>> positions;
 };
 
 struct Late {
@@ -53,13 +56,15 @@ struct Late {
 // small enough to decide anything.
 import::Options import_options(const Late& late, const LateInputs& inputs);
 
-// What input of a part (a stage, a leaf) is: the model's of that number, or (-1) a value that an
-// earlier stage has computed, by name.
+// What input of a part (a stage, a leaf) is: that of LateInputs of that number, or (-1) a value
+// that an earlier stage has computed, by name.
 struct PartInput {
   int64_t number = -1;
   std::string carried;
 };
-std::vector<PartInput> inputs_of(const Late& late, const Model& part);
+// `behind`: inputs behind the model's.
+std::vector<PartInput> inputs_of(const Late& late, const Model& part,
+                                 const std::vector<Port>& behind = {});
 
 // Of outputs at their bounds: without those that are counts; which dimensions the others have that
 // follow them is not known.

@@ -24,8 +24,9 @@ LateContext::LateContext(std::shared_ptr<LateProgram> program,
 }
 
 Status LateContext::bind_input(int64_t number, const void* data) {
-  if (number < 0 || number >= std::ssize(inputs_.data))
-    return user_error("no input {}, there are {}", number, inputs_.data.size());
+  const std::vector<Port>& ports = program_->inputs();
+  if (number < 0 || number >= std::ssize(ports))
+    return user_error("no input {}, there are {}", number, ports.size());
   inputs_.data[static_cast<size_t>(number)] = data;
   return {};
 }
@@ -75,7 +76,7 @@ uint64_t LateContext::hash_of_inputs() const {
 
 // What the inputs lead to; what has to run for that has run then.
 Status LateContext::walk_to_the_end() {
-  for (size_t i = 0; i < inputs_.data.size(); ++i)
+  for (size_t i = 0; i < program_->inputs().size(); ++i)
     if (inputs_.data[i] == nullptr && inputs_.shapes[i].bytes() > 0)
       return user_error("input {} is not bound to memory", program_->inputs()[i].name);
   inputs_.no_open_counts = by_habit_ = !shapes_.empty() && nothing_for_ == shapes_;
@@ -176,7 +177,7 @@ Result<std::shared_ptr<Part>> LateContext::walk() {
   // The bucket of the run before need not be found again.
   const bool is_sized = sized_ != nullptr && sized_->kept && sized_shapes_ == shapes_;
   if (is_sized && !inputs_.no_open_counts) return sized_;
-  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<Node> node, program_->root(inputs_, shapes_));
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<Node> node, program_->root(&inputs_, shapes_));
   for (;;) {
     HEDDLE_ASSIGN_OR_RETURN(const Node::Asks asks, program_->ask(node, inputs_, computed_));
     if (asks == Node::Asks::program) {

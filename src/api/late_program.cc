@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "api/bounded.h"
 #include "api/late_context.h"
@@ -131,8 +132,54 @@ bool LateProgram::leaves_decided(const Node& node, const std::string& value,
   return left_.insert(shapes).second;
 }
 
-Result<std::shared_ptr<Node>> LateProgram::root(const LateInputs& inputs,
-                                                const std::string& shapes) {
+// Null: there are none.
+std::shared_ptr<const ComputedExtents> LateProgram::computed_extents(const LateInputs& inputs) {
+  const auto is_known = [&] {
+    const std::lock_guard lock(mutex_);
+    return knows_computed_ || !sizes_;
+  };
+  if (!is_known()) {
+    const std::lock_guard making(making_);
+    if (!is_known()) {
+      // Not beside counts: what detectors make of a grid of boxes is refused late, at some cost.
+      std::shared_ptr<const ComputedExtents> found;
+      if (first_ == nullptr || first_->counts.empty())
+        found = ComputedExtents::find(*late_, inputs.shapes);
+      const std::lock_guard lock(mutex_);
+      computed_ = std::move(found);
+      if (computed_) sizes_->follow(computed_->ports());
+      knows_computed_ = true;
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  return computed_;
+}
+
+// Once there is a run of other sizes than the first.
+void LateProgram::add_computed(LateInputs* inputs) {
+  const size_t own = late_->inputs.size();
+  inputs->shapes.resize(own);
+  inputs->data.resize(own);
+  bool differs = false;
+  for (size_t i = 0; i < own; ++i) differs = differs || inputs->shapes[i] != late_->inputs[i].shape;
+  if (!differs) return;
+  const std::shared_ptr<const ComputedExtents> computed = computed_extents(*inputs);
+  if (!computed) return;
+  const auto more = computed->shapes(inputs->shapes);
+  if (!more) return;  // an exact program says why
+  inputs->positions.resize(more->size());
+  for (size_t k = 0; k < more->size(); ++k) {
+    std::vector<int32_t>& line = inputs->positions[k];
+    line.resize(static_cast<size_t>((*more)[k].dim(0)));
+    std::iota(line.begin(), line.end(), 0);
+    inputs->shapes.push_back((*more)[k]);
+    inputs->data.push_back(line.data());
+  }
+}
+
+Result<std::shared_ptr<Node>> LateProgram::root(LateInputs* given, const std::string& shapes) {
+  add_computed(given);
+  const LateInputs& inputs = *given;
   for (;;) {
     std::optional<SizeBucket> bucket;
     std::string key = shapes;
@@ -193,17 +240,24 @@ Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& buck
   OpenOptions open;
   open.bounds = bucket.bounds;
   open.steps = bucket.steps;
-  open.dims = counted_otherwise(bucket, late_->inputs, inputs);
   for (size_t i = 0; i < late_->inputs.size(); ++i)
     open.hints[late_->inputs[i].name] = inputs.shapes[i].extents();
   wanted.shapes.clear();
   wanted.shapes_of_values.clear();
   wanted.open_shapes = open.hints;
+  const std::vector<Port> behind = computed_ ? computed_->ports() : std::vector<Port>();
+  std::vector<Port> ports = late_->inputs;
+  ports.insert(ports.end(), behind.begin(), behind.end());
+  open.dims = counted_otherwise(bucket, ports, inputs);
+  for (size_t k = 0; k < behind.size(); ++k) {
+    wanted.named_extents[behind[k].name] = 0;
+    open.hints[behind[k].name] = inputs.shapes[late_->inputs.size() + k].extents();
+  }
   auto part = std::make_shared<Part>();
   HEDDLE_ASSIGN_OR_RETURN(part->model,
                           Model::of_bounded(late_->import, wanted, open, bucket.least));
   part->counts = part->model->bounded()->counts;
-  part->inputs = inputs_of(*late_, *part->model);
+  part->inputs = inputs_of(*late_, *part->model, behind);
   CompileOptions options = options_;
   options.explain = true;
   auto program = compile_bounded(*part->model, options, false, &shared_);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "api/computed_extents.h"
 #include "api/late.h"
 #include "api/shared_weights.h"
 #include "api/size_buckets.h"
@@ -103,8 +104,9 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   // one, for exact counts. `wrong_for`: the shapes of a run that had more than was guessed.
   void guess(int64_t count, const std::string& wrong_for = {});
   // The node from which a run with these inputs walks: of their shapes (text_of), or of a bucket of
-  // them. Errors: none that the run would not have with an exact program.
-  Result<std::shared_ptr<Node>> root(const LateInputs& inputs, const std::string& shapes);
+  // them. Adds to the inputs those that follow from them. Errors: none that the run would not have
+  // with an exact program.
+  Result<std::shared_ptr<Node>> root(LateInputs* inputs, const std::string& shapes);
   // Whether there is a way on from a node with this value.
   bool leads_on(const Node& node, const std::string& value) const {
     const std::lock_guard lock(mutex_);
@@ -158,6 +160,8 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
                                  const Computed& computed);
   Result<std::shared_ptr<Part>> compile_bucket(const SizeBucket& bucket, int64_t guess,
                                                const LateInputs& inputs);
+  void add_computed(LateInputs* inputs);
+  std::shared_ptr<const ComputedExtents> computed_extents(const LateInputs& inputs);
   // Null: there is no such program.
   std::shared_ptr<Node> node_of(const SizeBucket& bucket, const LateInputs& inputs);
   void add_leaf(const std::shared_ptr<Node>& node);
@@ -179,7 +183,9 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   int64_t guess_ = 0;
   std::set<std::string> left_;  // shapes whose counts are not decided any more
   std::optional<SizeBuckets> sizes_;
-  SharedWeights shared_;  // of `making_`
+  bool knows_computed_ = false;
+  std::shared_ptr<const ComputedExtents> computed_;  // null: there are none
+  SharedWeights shared_;                             // of `making_`
   std::shared_ptr<runtime::StateArrays> states_ = std::make_shared<runtime::StateArrays>();
   std::deque<ProgramFacts> all_facts_;  // who looks at one keeps it
 };

@@ -8,22 +8,28 @@
 
 namespace heddle::api {
 
-Status link_dimensions(const std::map<std::string, int64_t>& bounded, import::Imported* imported) {
-  hlo::Module& module = *imported->module;
+std::vector<hlo::Symbol> symbols_named(const std::map<std::string, int64_t>& bounded,
+                                       const import::Imported& imported) {
+  std::vector<hlo::Symbol> symbols;
   for (const auto& [name, extent] : bounded) {
-    hlo::Symbol symbol;
+    hlo::Symbol& symbol = symbols.emplace_back();
     symbol.name = name;
     symbol.bound = extent;
     symbol.extent = -1;
-    for (size_t i = 0; i < imported->input_names.size(); ++i) {
-      const auto dims = imported->input_dims.find(imported->input_names[i]);
-      if (dims == imported->input_dims.end()) continue;
+    for (size_t i = 0; i < imported.input_names.size(); ++i) {
+      const auto dims = imported.input_dims.find(imported.input_names[i]);
+      if (dims == imported.input_dims.end()) continue;
       for (size_t d = 0; d < dims->second.size(); ++d)
         if (const auto of = multiple_of(dims->second[d]); of && of->name == name)
           symbol.places.emplace_back(static_cast<int64_t>(i), static_cast<int64_t>(d));
     }
-    module.symbols.push_back(std::move(symbol));
   }
+  return symbols;
+}
+
+Status link_dimensions(const std::map<std::string, int64_t>& bounded, import::Imported* imported) {
+  hlo::Module& module = *imported->module;
+  module.symbols = symbols_named(bounded, *imported);
   Result<bool> done = opt::split_rows(module, {});
   if (done) done = opt::merge_rows(module, {});
   module.symbols.clear();

@@ -4,11 +4,17 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "hlo/symbol.h"
 #include "import/onnx.h"
 
 namespace heddle::api {
+
+// The symbols of these names, with their bounds, at the inputs' dimensions that have them.
+std::vector<hlo::Symbol> symbols_named(const std::map<std::string, int64_t>& bounded,
+                                       const import::Imported& imported);
 
 // Links dimensions to those of the inputs that have these names, and to counts: dimensions without
 // a link through the operators would be constants. So dimensions of these names are no longer

@@ -368,8 +368,11 @@ Status Model::take_bounded(
   const auto import_at = [import, wanted, steps = options.steps](const Extents& extents) {
     import::Options at = wanted;
     at.bounded = extents;
-    for (const auto& [name, extent] : extents)
-      at.dims[name] = extent * (steps.contains(name) ? steps.at(name) : 1);
+    for (const auto& [name, extent] : extents) {
+      const int64_t elements = extent * (steps.contains(name) ? steps.at(name) : 1);
+      const auto computed = at.named_extents.find(name);
+      (computed == at.named_extents.end() ? at.dims[name] : computed->second) = elements;
+    }
     return import(at);
   };
   HEDDLE_ASSIGN_OR_RETURN(bounded_, find_bounded(import_at, options));

@@ -102,5 +102,87 @@ TEST(ResizedSizes, Nearest) {
   expect_right("nearest", "half_pixel");
 }
 
+// As detectors do: the shorter side becomes 8 unless the longer one would be more than 14, then
+// zeros follow up to multiples of 4, then every other pixel is added to the one beside it.
+import::testing::Model scaled_and_padded() {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"1", "1", "height", "width"})};
+  model.constants = {ints_tensor("zero", {0}),
+                     ints_tensor("two", {2}),
+                     ints_tensor("four", {4}),
+                     ints_tensor("outer", {1, 1}),
+                     ints_tensor("zeros", {0, 0, 0, 0, 0, 0}),
+                     import::testing::tensor<float>("least", kFloat, {}, {8}),
+                     import::testing::tensor<float>("most", kFloat, {}, {14}),
+                     import::testing::tensor<float>("step", kFloat, {}, {4}),
+                     import::testing::tensor<float>("f", kFloat, {1, 1, 1, 2}, {1, 1})};
+  const auto to = [](int64_t type) { return std::vector{attr("to", type)}; };
+  constexpr int64_t kInt64 = 7;
+  model.nodes = {
+      node("Shape", {"x"}, {"all"}),
+      node("Slice", {"all", "two", "four"}, {"size"}),
+      node("ReduceMin", {"size"}, {"shorter"}, {attr("keepdims", int64_t{0})}),
+      node("ReduceMax", {"size"}, {"longer"}, {attr("keepdims", int64_t{0})}),
+      node("Cast", {"shorter"}, {"shorter_as_float"}, to(kFloat)),
+      node("Cast", {"longer"}, {"longer_as_float"}, to(kFloat)),
+      node("Div", {"least", "shorter_as_float"}, {"p"}),
+      node("Div", {"most", "longer_as_float"}, {"q"}),
+      node("Min", {"p", "q"}, {"factor"}),
+      node("Cast", {"size"}, {"size_as_float"}, to(kFloat)),
+      node("Mul", {"size_as_float", "factor"}, {"scaled"}),
+      node("Floor", {"scaled"}, {"floor"}),
+      node("Cast", {"floor"}, {"wanted"}, to(kInt64)),
+      node("Concat", {"outer", "wanted"}, {"sizes"}, {attr("axis", int64_t{0})}),
+      node("Resize", {"x", "", "", "sizes"}, {"small"},
+           {attr("mode", std::string("nearest")), attr("nearest_mode", std::string("floor")),
+            attr("coordinate_transformation_mode", std::string("asymmetric"))}),
+      node("Shape", {"small"}, {"all_small"}),
+      node("Slice", {"all_small", "two", "four"}, {"small_size"}),
+      node("Cast", {"small_size"}, {"small_as_float"}, to(kFloat)),
+      node("Div", {"small_as_float", "step"}, {"steps"}),
+      node("Ceil", {"steps"}, {"whole"}),
+      node("Mul", {"whole", "step"}, {"padded_as_float"}),
+      node("Cast", {"padded_as_float"}, {"padded_size"}, to(kInt64)),
+      node("Sub", {"padded_size", "small_size"}, {"more"}),
+      node("Concat", {"zeros", "more"}, {"pads"}, {attr("axis", int64_t{0})}),
+      node("Pad", {"small", "pads"}, {"padded"}),
+      node("Conv", {"padded", "f"}, {"y"}, {attr("strides", Ints{1, 2})})};
+  model.outputs = {"y"};
+  return model;
+}
+
+TEST(ResizedSizes, ByAFactorAndPadded) {
+  Session session(scaled_and_padded(), {}, true);
+  ASSERT_EQ(session.error(), "");
+  for (int64_t k = 0; k < 30; ++k) {
+    const int64_t h = 5 + k * 7 % 23, w = 4 + k * 5 % 29;
+    Floats x(static_cast<size_t>(h * w));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i));
+    session.set_shape(0, {1, 1, h, w});
+    const Floats y = session.run(x.data(), nullptr);
+    ASSERT_EQ(session.error(), "");
+    const float factor = std::min(8.0F / static_cast<float>(std::min(h, w)),
+                                  14.0F / static_cast<float>(std::max(h, w)));
+    const auto small = [&](int64_t n) {
+      return static_cast<int64_t>(std::floor(static_cast<float>(n) * factor));
+    };
+    const int64_t rows = small(h), columns = small(w);
+    const auto up = [](int64_t n) { return (n + 3) / 4 * 4; };
+    ASSERT_EQ(session.dims(), (Ints{1, 1, up(rows), up(columns) / 2})) << h << " by " << w;
+    const auto pixel = [&](int64_t r, int64_t c) {
+      if (r >= rows || c >= columns) return 0.0F;
+      const Axis down{h, rows}, across{w, columns};
+      return x[static_cast<size_t>(down.inside(down.at(r, "asymmetric")) * w +
+                                   across.inside(across.at(c, "asymmetric")))];
+    };
+    for (int64_t r = 0; r < up(rows); ++r)
+      for (int64_t c = 0; c < up(columns) / 2; ++c)
+        EXPECT_NEAR(y[static_cast<size_t>(r * (up(columns) / 2) + c)],
+                    pixel(r, 2 * c) + pixel(r, 2 * c + 1), 1e-5)
+            << h << " by " << w << " at " << r << " " << c;
+  }
+  EXPECT_LE(session.compilations(), 6);
+}
+
 }  // namespace
 }  // namespace heddle::api

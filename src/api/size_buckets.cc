@@ -43,12 +43,22 @@ SizeBuckets::SizeBuckets(const std::vector<Port>& inputs, std::set<std::string> 
                          bool all_differ)
     : fixed_(std::move(fixed)), all_differ_(all_differ) {
   for (const Port& port : inputs) {
-    names_.emplace_back();
-    for (const NamedDim& dim : port.named) {
-      names_.back().push_back(dim.name);
-      const auto multiple = multiple_of(dim.name);
-      if (all_differ_ && is_own(multiple)) differ_.insert(multiple->name);
-    }
+    add_names(port);
+    for (const NamedDim& dim : port.named)
+      if (const auto multiple = multiple_of(dim.name); all_differ_ && is_own(multiple))
+        differ_.insert(multiple->name);
+  }
+}
+
+void SizeBuckets::add_names(const Port& port) {
+  names_.emplace_back();
+  for (const NamedDim& dim : port.named) names_.back().push_back(dim.name);
+}
+
+void SizeBuckets::follow(const std::vector<Port>& more) {
+  for (const Port& port : more) {
+    add_names(port);
+    for (const NamedDim& dim : port.named) following_.insert(dim.name);
   }
 }
 
@@ -113,6 +123,10 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
         at_first != first_->end() && at_first->second != extent)
       differ_.insert(name);
   if (differ_.empty()) return std::nullopt;
+  for (const std::string& name : following_) {
+    if (!now->contains(name)) return std::nullopt;
+    differ_.insert(name);
+  }
   SizeBucket bucket;
   bucket.rest = rest_of(shapes);
   size_t small = 0;

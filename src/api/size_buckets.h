@@ -36,6 +36,9 @@ class SizeBuckets {
   SizeBuckets(const std::vector<Port>& inputs, std::set<std::string> fixed,
               bool all_differ = false);
 
+  // More inputs, whose dimensions follow from those of the others: they differ as soon as one of
+  // these does.
+  void follow(const std::vector<Port>& more);
   // The bucket for inputs of these shapes; nothing: an exact program. Each is one bucket of another
   // one before, or at most four times as large as its least extents (where all differ, at 17 to 256
   // sixteen times); behind a few of these one takes all extents that there were.
@@ -49,6 +52,7 @@ class SizeBuckets {
   void stop(const SizeBucket& bucket);
 
  private:
+  void add_names(const Port& port);
   bool is_wide(const SizeBucket& bucket) const;
   // By name. Nothing: one name has several extents, or an extent is 0.
   std::optional<std::map<std::string, int64_t>> extents(
@@ -65,7 +69,7 @@ class SizeBuckets {
   std::set<std::string> fixed_;
   bool all_differ_ = false;
   std::optional<std::map<std::string, int64_t>> first_;
-  std::set<std::string> differ_;
+  std::set<std::string> differ_, following_;
   std::vector<SizeBucket> made_;
   std::set<std::string> refused_;
   std::map<std::string, int64_t> steps_;  // what divides all extents that there were

@@ -135,10 +135,11 @@ class Finder {
     for (const hlo::DimLink& link : hlo::index_map(*instr, 0).links) {
       const int symbol = classes_.symbol_of(x, link.from);
       if (link.kind != hlo::DimKind::window || symbol < 0) continue;
-      const int64_t seen = hlo::seen_behind(link.window);
-      if (seen == 0 && link.window.stride == 1) continue;
       const int64_t numbers =
           x->shape().dim(link.from) / symbols_[static_cast<size_t>(symbol)].bound;
+      const int64_t seen = hlo::seen_behind(link.window, numbers);
+      const bool is_same = classes_.symbol_of(instr, link.to) == symbol;
+      if (seen == 0 && link.window.stride == 1 && is_same) continue;
       const int64_t beyond = (seen * kPartsBeyond + numbers - 1) / numbers;
       const Instr* from = source(x);
       // What windows make of zeros is none, so what is counted on of their results behind the

@@ -20,9 +20,19 @@ bool keeps_share(const WindowDim& window) {
   return window.lhs_dilate == 1 && window.pad_low >= 0 && more >= 0 && more < window.stride;
 }
 
-int64_t seen_behind(const WindowDim& window) {
-  const int64_t seen = window.rhs_dilate * (window.size - 1) - window.pad_low - (window.stride - 1);
-  return std::max<int64_t>(seen, 0);
+std::optional<tensor::Extent> windows_over(const tensor::Extent& extent, const WindowDim& window) {
+  if (window.lhs_dilate != 1) return std::nullopt;
+  const int64_t more =
+      window.pad_low + window.pad_high - window.rhs_dilate * (window.size - 1) - 1 + window.stride;
+  return extent.plus({more}).quotient(window.stride);
+}
+
+int64_t seen_behind(const WindowDim& window, int64_t multiple) {
+  const int64_t last =
+      keeps_share(window) && multiple % window.stride == 0
+          ? window.rhs_dilate * (window.size - 1) - window.pad_low - (window.stride - 1)
+          : window.pad_high;
+  return std::max<int64_t>(last, 0);
 }
 
 DimClasses::DimClasses(const Module& module, Made made) { look_at(*module.entry(), made); }
@@ -224,6 +234,7 @@ Status DimClasses::check_extents(const std::vector<Symbol>& symbols) const {
 
 Status DimClasses::assign(const std::vector<Symbol>& symbols) {
   HEDDLE_RETURN_IF_ERROR(assign_places(symbols));
+  HEDDLE_RETURN_IF_ERROR(follow_windows(symbols));
   return check_extents(symbols);
 }
 
@@ -236,6 +247,18 @@ void DimClasses::relate_called(const Instr* fusion) {
   }
   for (size_t leaf = 0; leaf < arrays_.at(fusion).first.size(); ++leaf)
     join_all(fusion, leaf, called->root(), leaf);
+}
+
+// Whether there is an element of the result for each one of the operand, or, inside of a fusion,
+// for so many of them, whatever the extent.
+bool DimClasses::is_same_along(const Instr* instr, const DimLink& link) const {
+  const Instr* x = instr->operand(0);
+  const int64_t extent = instr->shape().dim(link.to), stride = link.window.stride;
+  if (link.other < 0 && runs_up(link.window, extent)) return true;
+  const bool same_symbol =
+      stride == 1 || (around_ != nullptr &&
+                      around_->symbol_of(x, link.from) == around_->symbol_of(instr, link.to));
+  return same_symbol && x->shape().dim(link.from) == extent * stride && keeps_share(link.window);
 }
 
 // Padding stays behind the valid elements only where a dimension goes through whole.
@@ -264,11 +287,8 @@ void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) 
       return;
     case DimKind::window:
       if (link.other >= 0) fix_all(instr->operand(static_cast<size_t>(link.other)));
-      if (x->shape().dim(link.from) == instr->shape().dim(link.to) * link.window.stride &&
-          keeps_share(link.window))
-        return join_result(link.from, link.to);
-      if (link.other < 0 && runs_up(link.window, instr->shape().dim(link.to)))
-        return join_result(link.from, link.to);
+      if (is_same_along(instr, link)) return join_result(link.from, link.to);
+      if (relate_window(instr, link)) return;
       fix(instr, link.to);
       break;
     case DimKind::strided:

@@ -3,10 +3,11 @@
 // class with extent E has n * E / B valid elements, the first ones; what lies behind is padding.
 // A class goes through a reshape where its dimension is the outermost of what is merged or split.
 //
-// Where arrays are joined, padded or cut along a dimension, its extent is another one, which
-// follows from those of the parts (derive). Behind the pass mask_padding, which makes such
-// operators right for any extent, the dimension that goes in and the one that comes out have
-// nothing to do with each other; what is put into an array at a place that runs know leaves the
+// Where arrays are joined, padded or cut along a dimension, or windows move over it in steps, its
+// extent is another one, which follows from those of the parts (derive). Behind the pass
+// mask_padding, which makes such operators right for any extent, the dimension that goes in and the
+// one that comes out have nothing to do with each other, but for windows, whose results have the
+// symbol that follows (Symbol::of); what is put into an array at a place that runs know leaves the
 // array's extents as they are.
 //
 // Looked at: the entry, and what its fusions call. Dimensions that meet other operators, or that
@@ -15,6 +16,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -41,7 +43,9 @@ struct SymbolTable {
   std::vector<std::string> names() const;
 };
 
-// What slices of a run-time extent have of it, by slice and dimension.
+// What slices of a run-time extent have of it, by slice and dimension; symbol kOperandExtent is the
+// operand's extent.
+inline constexpr int64_t kOperandExtent = -1;
 using SliceExtents = std::map<std::pair<const Instr*, int64_t>, tensor::Extent>;
 
 // Operand dimensions that an operator does not hand on as they are: parts that are joined, padded,
@@ -54,8 +58,10 @@ bool runs_up(const WindowDim& window, int64_t extent);
 // Whether windows give one element for each `window.stride` that there are, however many: padding
 // and size take nothing away at the ends. So n elements, a multiple of the stride, are n / stride.
 bool keeps_share(const WindowDim& window);
-// How many elements behind the last one the windows of a dimension with keeps_share see; 0: none.
-int64_t seen_behind(const WindowDim& window);
+// How many windows there are over so many elements; nothing: it has no such form.
+std::optional<tensor::Extent> windows_over(const tensor::Extent& extent, const WindowDim& window);
+// How many elements behind the last one windows may see, over a multiple of so many; 0: none.
+int64_t seen_behind(const WindowDim& window, int64_t multiple);
 
 class DimClasses {
  public:
@@ -76,18 +82,24 @@ class DimClasses {
   Status assign(const std::vector<Symbol>& symbols);
 
   // Of a module before mask_padding: the same, with symbols for the extents of what is joined,
-  // padded and cut, which are added to the table. A slice that `slices` does not have takes all
-  // from its start on, if it does at the bound, else a fixed number of elements.
+  // padded, cut and seen through windows, which are added to the table. A slice that `slices` does
+  // not have takes all from its start on, if it does at the bound, else a fixed number of elements.
   Status derive(SymbolTable* table, const SliceExtents& slices = {});
-  // What derive() found: operators that join, pad or cut along a dimension of a symbol, with a
-  // result of a run-time extent.
+  // What derive() found: operators that join, pad, cut or see through windows along a dimension of
+  // a symbol, with a result of a run-time extent. Before it: all of them.
   struct Cut {
     const Instr* instr = nullptr;
     int64_t dimension = 0;
-    std::vector<tensor::Extent> parts;  // of each operand; else of what is padded or cut
-    size_t symbol = 0;                  // of the result
+    int64_t from = 0;                        // of the operands
+    std::optional<WindowDim> window = {};    // of a convolution or reduce-window
+    std::vector<tensor::Extent> parts = {};  // of each operand; else of what goes in
+    size_t symbol = 0;                       // of the result
   };
   const std::vector<Cut>& cuts() const { return cuts_; }
+
+  // These, and what windows give for each of them, of windows of windows, too.
+  std::vector<std::pair<const Instr*, int64_t>> and_windows_over(
+      std::vector<std::pair<const Instr*, int64_t>> dimensions) const;
 
   // Class of a dimension of leaf `leaf` of the value (0 where it is an array); -1: no such array.
   int of(const Instr* instr, int64_t dimension, size_t leaf = 0) const;
@@ -123,9 +135,12 @@ class DimClasses {
   void relate_sort(const Instr* sort);
   void relate_boxes(const Instr* call);
   std::vector<tensor::Extent> parts_of(const Cut& cut, const SymbolTable& table) const;
-  tensor::Extent result_of(const Cut& cut, const SymbolTable& table,
-                           const SliceExtents& slices) const;
+  Result<tensor::Extent> result_of(const Cut& cut, const SymbolTable& table,
+                                   const SliceExtents& slices) const;
   bool relate_cut(const Instr* instr, size_t k, const DimLink& link);
+  bool relate_window(const Instr* instr, const DimLink& link);
+  bool is_same_along(const Instr* instr, const DimLink& link) const;
+  Status follow_windows(const std::vector<Symbol>& symbols);
   Status check_extents(const std::vector<Symbol>& symbols) const;
   Status assign_places(const std::vector<Symbol>& symbols);
 
@@ -140,8 +155,8 @@ class DimClasses {
   const std::set<const Instr*>* unknown_ = nullptr;
   const Instr* fusion_ = nullptr;
   const DimClasses* around_ = nullptr;
-  bool masked_ = false;  // the module went through mask_padding
-  std::vector<Cut> cuts_;
+  bool masked_ = false;    // the module went through mask_padding
+  std::vector<Cut> cuts_;  // behind mask_padding those of windows only
   std::unordered_map<int, int> symbol_of_root_;
 };
 

@@ -210,5 +210,52 @@ ENTRY e {
   EXPECT_NE(free.of(named(*module, "less"), 0), rows);
 }
 
+// A step of 2 over any length, of its half again, and of a multiple of 4.
+TEST(DimClasses, WindowsHaveQuotients) {
+  const auto module = *parse_module(R"(HloModule windows
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+ENTRY main {
+  x = f32[13] parameter(0)
+  y = f32[12] parameter(1)
+  zero = f32[] constant(0)
+  half = f32[7] reduce-window(x, zero), window={size=3 stride=2 pad=1_1}, to_apply=add
+  quarter = f32[4] reduce-window(half, zero), window={size=3 stride=2 pad=1_1}, to_apply=add
+  less = f32[10] reduce-window(x, zero), window={size=4}, to_apply=add
+  even = f32[6] reduce-window(y, zero), window={size=2 stride=2}, to_apply=add
+  ROOT all = (f32[4], f32[10], f32[6]) tuple(quarter, less, even)
+})");
+  Symbol n, m;
+  n.name = "n", n.bound = 13, n.least = 8, n.places = {{0, 0}};
+  m.name = "m", m.bound = 3, m.places = {{1, 0}};
+  DimClasses classes(*module);
+  SymbolTable table({n, m});
+  ASSERT_TRUE(classes.derive(&table));
+  const auto extent = [&](std::string_view name) {
+    const int s = classes.symbol_of(named(*module, name), 0);
+    return s < 0 ? "none" : to_string(table.of[static_cast<size_t>(s)], table.names());
+  };
+  EXPECT_EQ(extent("half"), "(n + 1)/2");
+  EXPECT_EQ(extent("quarter"), "(n + 3)/4");
+  EXPECT_EQ(extent("less"), "n - 3");
+  EXPECT_EQ(extent("even"), "m");
+  EXPECT_EQ(table.symbols[2].bound, 7);
+  // Behind mask_padding the symbols are known, and say which is which.
+  module->symbols = table.symbols;
+  for (size_t s = 0; s < module->symbols.size(); ++s) {
+    module->symbols[s].extent = static_cast<int64_t>(s);
+    std::erase(module->symbols[s].name, ' ');
+  }
+  EXPECT_EQ(*read_symbols(symbols_text(module->symbols)), module->symbols);
+  DimClasses masked(*module);
+  ASSERT_TRUE(masked.assign(module->symbols));
+  EXPECT_EQ(masked.symbol_of(named(*module, "quarter"), 0),
+            classes.symbol_of(named(*module, "quarter"), 0));
+  EXPECT_EQ(masked.symbol_of(named(*module, "even"), 0), 1);
+}
+
 }  // namespace
 }  // namespace heddle::hlo

@@ -74,12 +74,23 @@ Instr* least_one_of(const Module& module, const Symbol& symbol) {
 std::string symbols_text(const std::vector<Symbol>& symbols) {
   std::string text;
   for (const Symbol& symbol : symbols) {
-    text += fmt::format("{}{} {} {} {}", text.empty() ? "" : "; ", symbol.name, symbol.bound,
+    std::string name = symbol.name;
+    std::erase(name, ' ');
+    text += fmt::format("{}{} {} {} {}", text.empty() ? "" : "; ", name, symbol.bound,
                         symbol.extent, symbol.least);
     for (const auto& [parameter, dimension] : symbol.places)
       text += fmt::format(" {}.{}", parameter, dimension);
+    if (!symbol.of.is_constant()) text += " =" + to_text(symbol.of);
   }
   return '{' + text + '}';
+}
+
+// Of those that stand before it.
+static bool follows_from_own(const tensor::Extent& extent, const std::vector<Symbol>& before) {
+  const std::vector<int64_t> symbols = extent.symbols();
+  return std::all_of(symbols.begin(), symbols.end(), [&](int64_t s) {
+    return s < std::ssize(before) && before[static_cast<size_t>(s)].of.is_constant();
+  });
 }
 
 Result<std::vector<Symbol>> read_symbols(std::string_view text) {
@@ -93,6 +104,12 @@ Result<std::vector<Symbol>> read_symbols(std::string_view text) {
     good &=
         static_cast<bool>(words >> symbol.name >> symbol.bound >> symbol.extent >> symbol.least);
     for (std::string word; words >> word;) {
+      if (word.front() == '=') {
+        const std::optional<tensor::Extent> of = tensor::read_extent(word.substr(1));
+        good &= of && follows_from_own(*of, result);
+        if (good) symbol.of = *of;
+        continue;
+      }
       std::stringstream place(word);
       char dot = 0;
       symbol.places.emplace_back();
@@ -104,7 +121,8 @@ Result<std::vector<Symbol>> read_symbols(std::string_view text) {
   }
   if (!good)
     return user_error(
-        "heddle_symbols: got '{}', wanted {{name bound extent least parameter.dimension …; …}}",
+        "heddle_symbols: got '{}', wanted {{name bound extent least parameter.dimension … "
+        "=expression; …}}",
         text);
   return result;
 }

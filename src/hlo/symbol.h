@@ -1,5 +1,6 @@
 // Symbol: a bounded dimension of a module, whose shapes have the bound as extent. In a module's
-// text heddle_symbols={name bound extent least parameter.dimension ...; ...}.
+// text heddle_symbols={name bound extent least parameter.dimension ...; ...}. An extent that
+// follows from others has `=` and the expression (tensor/extent.h) behind its places.
 //
 // An extent that the module computes itself (a count that depends on data) is not in that list. The
 // entry marks it by the custom call "heddle.first_rows": (x, n, m) -> x, of whose dimension 0 only
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tensor/extent.h"
 
 namespace heddle::hlo {
 
@@ -29,7 +31,8 @@ struct Symbol {
   int64_t extent = 0;  // number of the entry's s32[] parameter that holds the actual extent
   std::vector<std::pair<int64_t, int64_t>> places;  // parameter, dimension
   int64_t least = 1;                                // lower bound of the actual extents in runs
-  Instr* call = nullptr;     // heddle.first_rows; then the extent is no parameter
+  tensor::Extent of;      // what it is of other symbols, by number; constant: it has its own extent
+  Instr* call = nullptr;  // heddle.first_rows; then the extent is no parameter
   std::vector<Instr*> rows;  // calls of heddle.first_rows whose n is the parameter of the extent
   bool operator==(const Symbol&) const = default;
 };

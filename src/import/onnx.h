@@ -86,6 +86,12 @@ struct Options {
   // Dimensions of inputs that are at a bound, by name: the graph must not depend on their extents
   // unnecessarily. Extents at other bounds are in `dims`.
   std::map<std::string, int64_t> bounded;
+  // Extents of results that are computed from those of inputs (an image that is resized by a
+  // factor), by name: each has an input of its own behind the model's, s32[extent], of which the
+  // elements are the positions along it, from 0 on. `find_extents`: instead of the graph the one
+  // that computes these; its results, scalars of s64, have their names.
+  std::map<std::string, int64_t> named_extents;
+  bool find_extents = false;
   // If not null: gets all unsupported operators if an import fails because of them
   // (ErrorKind::unsupported).
   std::shared_ptr<std::vector<Unsupported>> unsupported;

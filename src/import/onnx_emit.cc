@@ -120,8 +120,22 @@ Instr* from_the_beginning(Op& op, Instr* positions, int64_t extent) {
 
 Instr* mean(Op& op, Instr* x, const Ints& dims) {
   double count = 1;
-  for (int64_t dim : dims) count *= static_cast<double>(x->shape().dim(dim));
-  return binary(op, Opcode::divide, op.b.reduce(Opcode::add, x, dims), count);
+  Instr* open = nullptr;  // elements along dimensions whose extents differ from run to run
+  for (int64_t dim : dims) {
+    if (!op.is_bounded(x, dim)) {
+      count *= static_cast<double>(x->shape().dim(dim));
+      continue;
+    }
+    Instr* extent = op.b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{dim});
+    extent = op.b.convert(extent, x->shape().type());
+    open = open == nullptr ? extent : op.b.binary(Opcode::multiply, open, extent);
+  }
+  Instr* sum = op.b.reduce(Opcode::add, x, dims);
+  if (open != nullptr) {
+    if (count != 1) open = binary(op, Opcode::multiply, open, count);
+    return op.b.binary(Opcode::divide, sum, op.b.broadcast(open, sum->shape().extents(), {}));
+  }
+  return binary(op, Opcode::divide, sum, count);
 }
 
 Instr* broadcast_back(Op& op, Instr* reduced, const Ints& extents, const Ints& dims) {

@@ -2,11 +2,13 @@
 // inputs' dimensions (Options::bounded), and what the model computes from extents is known at
 // import for the bounds only. So each such value is computed three times more: as if no counted
 // rows were there, if one was, and for other extents of the inputs; and with a name in place of
-// each count, a large number, which says where a value is a count as it is. Where all are the same,
+// each count, a large number, which says where a value is a count as it is. For other extents of
+// inputs it is computed twice, as one of them may give the same by chance. Where all are the same,
 // the value is right whatever the extents are. Where they are not for counts, it depends on who
 // reads it whether the graph is right; for inputs, imports at several extents are compared
 // (api/extent_comparison.h).
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "hlo/first_rows.h"
@@ -18,8 +20,11 @@
 namespace heddle::import {
 namespace {
 
-constexpr size_t kElsewhere = 4, kOtherExtents = 2, kNamed = 3;
+constexpr size_t kElsewhere = 5, kOtherExtents = 2, kNamed = 3, kMoreExtents = 4;
 constexpr int64_t kExtents[] = {0, 1, 1}, kFirstName = int64_t{1} << 40;
+// Of dimensions of other names. One and multiples of 64 have no remainder in common, and an image
+// of such height and width is a long one, which is not scaled by its shorter side.
+constexpr int64_t kMore[] = {4096, 64, 1024, 256};
 constexpr size_t kMostSeen = 4096;  // dimensions; behind that it is taken to follow nothing
 
 using Place = std::pair<const Instr*, int64_t>;
@@ -54,6 +59,11 @@ void walk_behind(const Instr* x, int64_t d, const GoesOn& goes_on) {
     for (const Place& behind : dimensions_behind(open[i]))
       if (seen.insert(behind).second) open.push_back(behind);
   }
+}
+
+int64_t more_extent(const Place& place) {
+  const auto number = static_cast<size_t>(place.first->parameter_number() + place.second);
+  return kMore[number % std::size(kMore)];
 }
 
 bool is_count(const Place& place) { return place.second == 0 && hlo::is_first_rows(*place.first); }
@@ -179,12 +189,14 @@ bool Op::is_counted(const Instr* x, int64_t dimension) const {
          followed_count(x, dimension) != nullptr;
 }
 
-bool Op::is_bounded(const Instr* x, int64_t dimension) const {
-  if (limits_.bounded.empty()) return false;
-  bool found = false;
+const std::pair<const Instr*, int64_t>* Op::bounded_behind(const Instr* x,
+                                                           int64_t dimension) const {
+  if (limits_.bounded.empty()) return nullptr;
+  const Place* found = nullptr;
   walk_behind(x, dimension, [&](const Place& place) {
-    found = found || limits_.bounded.contains(place);
-    return !found;
+    const auto known = limits_.bounded.find(place);
+    if (found == nullptr && known != limits_.bounded.end()) found = &*known;
+    return found == nullptr;
   });
   return found;
 }
@@ -192,9 +204,24 @@ bool Op::is_bounded(const Instr* x, int64_t dimension) const {
 bool Op::is_bounded(size_t i, int64_t element) const {
   const Value& value = *this->value(i);
   if (value.elsewhere.empty()) return false;
-  const Literal& other = value.elsewhere[kOtherExtents];
-  return other.shape() != value.shape() ||
-         other.get_bits(element) != value.literal->get_bits(element);
+  return std::ranges::any_of(std::array{kOtherExtents, kMoreExtents}, [&](size_t k) {
+    const Literal& other = value.elsewhere[k];
+    return other.shape() != value.shape() ||
+           other.get_bits(element) != value.literal->get_bits(element);
+  });
+}
+
+bool Op::is_multiple(size_t i, int64_t element, const Instr* x, int64_t dimension) const {
+  const Value& value = *this->value(i);
+  const Place* place = bounded_behind(x, dimension);
+  if (value.elsewhere.empty() || place == nullptr) return false;
+  const int64_t here = value.literal->get_s64(element), extent = x->shape().dim(dimension);
+  if (extent < 1 || here % extent != 0) return false;
+  const auto is_at = [&](size_t k, int64_t other) {
+    const Literal& literal = value.elsewhere[k];
+    return literal.shape() == value.shape() && literal.get_s64(element) == here / extent * other;
+  };
+  return is_at(kOtherExtents, kExtents[kOtherExtents]) && is_at(kMoreExtents, more_extent(*place));
 }
 
 Instr* element_by_element(hlo::Builder& b, const Value& value) {
@@ -227,7 +254,10 @@ Output Op::known_extents(size_t i, int64_t start, int64_t end) {
   std::vector<Ints> others(kElsewhere, extents);
   for (int64_t d = start; d < end; ++d) {
     const auto at = static_cast<size_t>(d);
-    if (is_bounded(value.instr, d)) others[kOtherExtents][at] = kExtents[kOtherExtents];
+    if (const Place* place = bounded_behind(value.instr, d)) {
+      others[kOtherExtents][at] = kExtents[kOtherExtents];
+      others[kMoreExtents][at] = more_extent(*place);
+    }
     const std::set<const Instr*> rows =
         counts ? followed_counts(value.instr, d) : std::set<const Instr*>();
     if (rows.empty()) continue;
@@ -240,6 +270,8 @@ Output Op::known_extents(size_t i, int64_t start, int64_t end) {
     others[kNamed][at] = kFirstName + (found - named.begin());
     if (found == named.end()) named.push_back(const_cast<Instr*>(call));
   }
+  if (others[kOtherExtents] != extents || others[kMoreExtents] != extents)
+    output.instr = computed_extents(value.instr, start, end);
   for (const Ints& other : others) output.elsewhere.push_back(part(other));
   if (std::all_of(output.elsewhere.begin(), output.elsewhere.end(),
                   [&](const Literal& other) { return other == *output.literal; }))
@@ -300,23 +332,41 @@ bool Importer::makes_counted_rows(const proto::Node& node, const Inputs& inputs)
   return false;
 }
 
-bool Importer::follows_extents(const Inputs& inputs, const Outputs& folded) {
+bool Importer::follows_extents(const Inputs& inputs, const Outputs& folded) const {
   const auto is_computed = [](const Value* input) {
     return input != nullptr && !input->elsewhere.empty() && input->instr != nullptr &&
            !input->instr->is(Opcode::constant);
   };
+  const bool computed = std::any_of(inputs.begin(), inputs.end(), is_computed);
   return std::any_of(folded.begin(), folded.end(), [&](const Output& output) {
     if (!output.literal || output.elsewhere.empty()) return false;
-    const Literal& other = output.elsewhere[kOtherExtents];
-    const bool differs = other.shape() == output.literal->shape() && other != *output.literal;
-    return differs && (tensor::is_float(output.literal->type()) ||
-                       std::any_of(inputs.begin(), inputs.end(), is_computed));
+    if (limits_.named != nullptr && computed) return true;  // arrays of such numbers, too
+    const auto differs_at = [&](size_t k) {
+      const Literal& other = output.elsewhere[k];
+      return other.shape() == output.literal->shape() && other != *output.literal;
+    };
+    const bool differs = differs_at(kOtherExtents) || differs_at(kMoreExtents);
+    return differs && (tensor::is_float(output.literal->type()) || computed);
   });
+}
+
+bool Importer::are_few_extents(const Inputs& inputs) {
+  constexpr int64_t kFew = 16;
+  bool follow = false, few = true;
+  for (const Value* input : inputs) {
+    if (input == nullptr || !input->literal) continue;
+    few = few && input->literal->elems() <= kFew;
+    follow = follow || !input->elsewhere.empty();
+    for (const Literal& other : input->elsewhere)
+      few = few && other.shape() == input->literal->shape();
+  }
+  return follow && few;
 }
 
 void Importer::compute_too(const Outputs& computed, Outputs& folded) {
   for (size_t i = 0; i < folded.size() && i < computed.size(); ++i)
-    if (folded[i].literal && !folded[i].elsewhere.empty()) folded[i].instr = computed[i].instr;
+    if (folded[i].literal && !folded[i].elsewhere.empty())
+      folded[i].instr = computed[i].same != nullptr ? computed[i].same->instr : computed[i].instr;
 }
 
 void Importer::find_bounded(const Value& input) {
@@ -353,7 +403,7 @@ void Importer::fold_elsewhere(const OpEntry& entry, const proto::Node& node, int
     }
     std::optional<Outputs> folded;
     try {
-      folded = fold_as_given(entry, node, opset, others);
+      folded = fold_as_given(entry, node, opset, others, are_few_extents(inputs));
     } catch (const Failure&) {  // it is another value, whatever that is
     }
     for (size_t i = 0; i < outputs.size(); ++i) {

@@ -16,8 +16,24 @@ void check_indices(Op& op, size_t input) {
     op.fail("input {} (indices) is {}, wanted int32 or int64", input, to_string(op.shape(input)));
 }
 
-// Valid positions along a dimension, from its begin or from its end.
-tensor::IndexRange positions_of(int64_t extent) { return {-extent, extent - 1}; }
+// Valid positions along a dimension of the first input, from its begin or from its end. What the
+// model computes from extents that have names is not checked: for those it is clamped.
+tensor::IndexRange positions_of(Op& op, int64_t dim) {
+  const int64_t extent = op.shape(0).dim(dim);
+  if (op.is_computed(op.in(0), dim)) return {INT64_MIN, INT64_MAX};
+  return {-extent, extent - 1};
+}
+
+// Positions of which negative ones are from the end of a dimension of the first input.
+Instr* from_the_beginning_of(Op& op, Instr* positions, int64_t dim) {
+  Instr* extent =
+      op.is_computed(op.in(0), dim) ? op.computed_extents(op.in(0), dim, dim + 1) : nullptr;
+  if (extent == nullptr) return from_the_beginning(op, positions, op.shape(0).dim(dim));
+  extent = op.b.convert(op.b.reshape(extent, {}), positions->shape().type());
+  extent = op.b.broadcast(extent, positions->shape().extents(), {});
+  return op.b.select(compare(op, Direction::lt, positions, 0),
+                     op.b.binary(Opcode::add, positions, extent), positions);
+}
 
 // Whether an input is known to have no negative entry, by its value or by how it is computed, so
 // that no wrapping is needed.
@@ -34,9 +50,9 @@ bool known_not_negative(Op& op, size_t input) {
   return true;
 }
 
-Instr* wrap(Op& op, size_t input, int64_t extent) {
+Instr* wrap(Op& op, size_t input, int64_t dim) {
   Instr* indices = op.in(input);
-  return known_not_negative(op, input) ? indices : from_the_beginning(op, indices, extent);
+  return known_not_negative(op, input) ? indices : from_the_beginning_of(op, indices, dim);
 }
 
 // Positions first, first + step, first + 2 step, ... along a dimension.
@@ -91,7 +107,7 @@ Outputs gather(Op& op) {
   const int64_t axis = op.axis_attr(0, op.rank(0));
   check_indices(op, 1);
   const int64_t extent = op.shape(0).dim(axis);
-  op.demand(1, {positions_of(extent)});
+  op.demand(1, {positions_of(op, axis)});
   if (op.rank(0) + op.rank(1) > kMaxRank) op.fail("result of rank {}", op.rank(0) + op.rank(1) - 1);
   if (Instr* x = take_slice(op, axis)) return {x};
   if (extent == 0 && op.shape(1).elems() != 0) op.fail("takes from an empty dimension");
@@ -102,7 +118,7 @@ Outputs gather(Op& op) {
     result.insert(result.begin() + axis, indices.begin(), indices.end());
     return {op.b.full(Shape::array(op.type(0), result), 0)};
   }
-  return {op.b.take(op.in(0), wrap(op, 1, extent), axis)};
+  return {op.b.take(op.in(0), wrap(op, 1, axis), axis)};
 }
 
 // positions[..., k]: the index of every element of `indices` (which are along `axis`) in the data's
@@ -128,7 +144,7 @@ void check_elements(Op& op, int64_t axis) {
   if (!ok)
     op.fail("data is {}, indices {}: wanted the same rank and no larger dimensions",
             to_string(op.shape(0)), to_string(op.shape(1)));
-  op.demand(1, {positions_of(op.shape(0).dim(axis))});
+  op.demand(1, {positions_of(op, axis)});
 }
 
 Outputs gather_elements(Op& op) {
@@ -144,7 +160,7 @@ Outputs gather_elements(Op& op) {
   hlo::GatherAttrs attrs;
   attrs.slice_sizes = Ints(static_cast<size_t>(rank), 1);
   attrs.index_vector_dim = rank;
-  Instr* positions = wrap(op, 1, op.shape(0).dim(axis));
+  Instr* positions = wrap(op, 1, axis);
   // Along equal dimensions each row has its own indices.
   for (int64_t d = 0; d < rank; ++d)
     if (d != axis && op.shape(0).dim(d) == op.shape(1).dim(d))
@@ -180,7 +196,7 @@ int64_t vector_depth(Op& op, int64_t batch) {
       op.fail("batch dimension {} is {} and {}", dim, op.shape(0).dim(dim), op.shape(1).dim(dim));
   }
   std::vector<tensor::IndexRange> ranges;
-  for (int64_t i = 0; i < depth; ++i) ranges.push_back(positions_of(op.shape(0).dim(batch + i)));
+  for (int64_t i = 0; i < depth; ++i) ranges.push_back(positions_of(op, batch + i));
   op.demand(1, std::move(ranges));
   return depth;
 }
@@ -294,14 +310,12 @@ Outputs scatter_elements(Op& op) {
       if (d != axis) attrs.update_window_dims.push_back(d);
     attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {axis};
     attrs.index_vector_dim = 1;
-    Instr* positions =
-        known_not_negative(op, 1) ? slices : from_the_beginning(op, slices, op.shape(0).dim(axis));
+    Instr* positions = known_not_negative(op, 1) ? slices : from_the_beginning_of(op, slices, axis);
     return {scatter(op, reshape(op, positions, {op.shape(1).dim(axis), 1}), std::move(attrs))};
   }
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = range(0, rank);
   attrs.index_vector_dim = rank;
-  Instr* positions =
-      element_positions(op, wrap(op, 1, op.shape(0).dim(axis)), axis, range(0, op.rank(0)));
+  Instr* positions = element_positions(op, wrap(op, 1, axis), axis, range(0, op.rank(0)));
   return {scatter(op, positions, std::move(attrs))};
 }
 

@@ -131,13 +131,14 @@ bool Importer::small_and_known(const Inputs& inputs) const {
 // here.
 std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& node, int64_t opset,
                                            const Inputs& inputs) {
-  std::optional<Outputs> outputs = fold_as_given(entry, node, opset, inputs);
+  std::optional<Outputs> outputs =
+      fold_as_given(entry, node, opset, inputs, are_few_extents(inputs));
   if (outputs) fold_elsewhere(entry, node, opset, inputs, *outputs);
   return outputs;
 }
 
 std::optional<Outputs> Importer::fold_as_given(const OpEntry& entry, const Node& node,
-                                               int64_t opset, const Inputs& inputs) {
+                                               int64_t opset, const Inputs& inputs, bool few) {
   hlo::Computation* scratch = result_.module->add_computation("fold");
   hlo::Builder builder(scratch);
   Op op(node, opset, inputs, builder, source_, limits_, true);
@@ -152,10 +153,9 @@ std::optional<Outputs> Importer::fold_as_given(const OpEntry& entry, const Node&
   }
   std::vector<Instr*> roots;
   for (const Output* output : computed) roots.push_back(output->instr);
-  // Demands on values computed inside the node cannot be checked here.
   std::optional<std::vector<Literal>> values;
-  if (op.take_demands().empty()) values = fold(roots, budget_);
-  if (values && limits_.same_for_all_extents &&
+  if (op.take_demands().empty()) values = fold(roots, budget_);  // others cannot be checked here
+  if (values && limits_.same_for_all_extents && !few &&
       !std::all_of(values->begin(), values->end(), is_shape_arithmetic))
     values.reset();
   if (values) {
@@ -444,7 +444,7 @@ void Importer::run(const std::vector<Input>& inputs) {
   result_.module = std::make_unique<hlo::Module>(
       hlo::legal_name(graph.name.empty() ? std::string_view("model") : graph.name));
   entry_ = into_ = result_.module->add_computation("main");
-  result_.module->set_entry(entry_);
+  result_.module->set_entry(entry_), name_extents();
   hlo::Builder builder(entry_);
   Scope scope;
   scope.opsets = &facts_.opsets;
@@ -476,6 +476,7 @@ void Importer::run(const std::vector<Input>& inputs) {
     return;
   }
   run_graph(graph, scope);
+  if (set_computed_extents()) return;
   std::vector<Instr*> outputs;
   const auto add = [&](Value* value, std::string name) {
     outputs.push_back(materialise(builder, *value));

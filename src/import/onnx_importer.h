@@ -114,8 +114,9 @@ class Importer {
   bool small_and_known(const Inputs& inputs) const;
   std::optional<Outputs> fold_node(const OpEntry& entry, const proto::Node& node, int64_t opset,
                                    const Inputs& inputs);
+  // `few`: are_few_extents.
   std::optional<Outputs> fold_as_given(const OpEntry& entry, const proto::Node& node, int64_t opset,
-                                       const Inputs& inputs);
+                                       const Inputs& inputs, bool few);
   std::shared_ptr<const std::vector<Literal>> fold_trips(const OpEntry& entry,
                                                          const proto::Node& node, int64_t opset,
                                                          const Inputs& inputs);
@@ -126,10 +127,14 @@ class Importer {
   void fold_elsewhere(const OpEntry& entry, const proto::Node& node, int64_t opset,
                       const Inputs& inputs, Outputs& outputs);
   void find_bounded(const Value& input);
+  void name_extents();  // onnx_named_extents.cc
+  bool set_computed_extents();
   bool makes_counted_rows(const proto::Node& node, const Inputs& inputs) const;
   // Whether folded values are to be computed by the graph, too, so that they are right for all
   // extents where they are read as values: floats, and what comes of them.
-  static bool follows_extents(const Inputs& inputs, const Outputs& folded);
+  bool follows_extents(const Inputs& inputs, const Outputs& folded) const;
+  // Whether a few numbers follow from extents, however large these are: the pads of a picture.
+  static bool are_few_extents(const Inputs& inputs);
   static void compute_too(const Outputs& computed, Outputs& folded);
   // What a node that is not folded makes of numbers of counted rows.
   void check_numbers_of_rows(const proto::Node& node, const Inputs& inputs, const Outputs& outputs);
@@ -210,6 +215,7 @@ class Importer {
   TensorSource& source_;
   Imported& result_;
   Limits limits_;
+  NamedExtents named_;
   FoldBudget budget_;
   std::deque<Value> values_;          // a deque: addresses stay valid
   hlo::Computation* into_ = nullptr;  // where instructions are added

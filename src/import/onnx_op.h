@@ -118,6 +118,7 @@ struct IndexDemand {
   hlo::NodeNames names;  // as on its instructions
 };
 
+struct Imported;
 struct Options;
 
 // Values that determine shapes, if those are computed in stages (Options::stages) or counts stay
@@ -143,12 +144,23 @@ struct Count {
   Instr* computed = nullptr;
 };
 
+// Extents that the graph computes from others (Options::named_extents).
+struct NamedExtents {
+  const Options* options = nullptr;
+  Imported* result = nullptr;
+  hlo::Computation* entry = nullptr;
+  std::vector<std::pair<std::string, Instr*>> found;              // what computes it, s64[]
+  std::map<std::string, std::vector<std::string>> dims;           // of their inputs
+  std::set<std::pair<const Instr*, int64_t>>* bounded = nullptr;  // Limits::bounded
+};
+
 struct Limits {
   int64_t value_elems = 0;  // of one computed value
   int64_t fold_elems = 0;   // of one value computed at import
   bool same_for_all_extents = false;
   // Dimensions of inputs that are at a bound.
   std::set<std::pair<const Instr*, int64_t>> bounded;
+  NamedExtents* named = nullptr;   // null: no extent has a name
   Decisions* decisions = nullptr;  // null: no stages and no open counts
 };
 
@@ -217,8 +229,26 @@ class Op {
   // Whether there may be less of a dimension of x than it says, as it follows a count.
   bool is_counted(const Instr* x, int64_t dimension) const;
   // Whether a dimension of x, or an element of the known input i, follows a bounded dimension.
-  bool is_bounded(const Instr* x, int64_t dimension) const;
+  bool is_bounded(const Instr* x, int64_t dimension) const {
+    return bounded_behind(x, dimension) != nullptr;
+  }
   bool is_bounded(size_t i, int64_t element) const;
+  // Whether an element of the known input i is the same multiple of a bounded dimension of x for
+  // all extents.
+  bool is_multiple(size_t i, int64_t element, const Instr* x, int64_t dimension) const;
+  // Element k of the known input i as the graph computes it from extents of bounded dimensions,
+  // s64[]; null: it does not, or the element is the same for all of them.
+  Instr* computed_extent(size_t i, int64_t k);
+  // The extents of x, from dimension `start` to `end`, as the graph has them, s64[]; null: none has
+  // a name, so that nobody asks.
+  Instr* computed_extents(Instr* x, int64_t start, int64_t end);
+  // Whether such an extent differs from run to run: positions may then be any at import.
+  bool is_computed(const Instr* x, int64_t dimension) const {
+    return limits_.named != nullptr && is_bounded(x, dimension);
+  }
+  // Positions along a dimension of the first result, of which the extent is computed, but `extent`
+  // here: s32[n]. Null: it has no name, and is `extent`.
+  Instr* named_positions(int64_t dimension, int64_t extent, Instr* computed);
   // Strings (tensor/vocabulary.h): whether the input is a tensor of strings; the strings of a known
   // value; the ids of given strings.
   bool is_text(size_t i) const { return has(i) && inputs_[i]->text; }
@@ -284,6 +314,8 @@ class Op {
   const proto::Attribute* find(std::string_view name, proto::AttrType type,
                                const char* wanted) const;
 
+  // The dimension of an input, at a bound, that it follows, or null.
+  const std::pair<const Instr*, int64_t>* bounded_behind(const Instr* x, int64_t dimension) const;
   // x, of whose rows there are as many as of those of a call.
   Instr* count_rows(Instr* x, const Instr* call);
 

@@ -19,7 +19,8 @@ struct Settings {
 struct Axis {
   int64_t dim = 0, in = 0, out = 0;
   double scale = 1, roi_start = 0, roi_end = 1;
-  bool from_any = false;  // from an extent that differs from run to run to one that does not
+  bool from_any = false;       // from an extent that differs from run to run
+  Instr* positions = nullptr;  // s32: of an extent that has a name (Op::named_positions)
 };
 
 // The position of output x among the input positions.
@@ -157,26 +158,32 @@ class OpenPositions {
  public:
   OpenPositions(Op& op, const Settings& settings, Instr* x, const Axis& axis)
       : op_(op), settings_(settings), out_{axis.out} {
-    Instr* in = op.b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{axis.dim});
-    in_ = op.b.convert(in, Type::f64);
-    const auto out = static_cast<double>(axis.out);
-    Instr* o = op.b.iota(Shape::array(Type::f64, op.check_extents(out_)), 0);
+    in_ = extent_of(x, axis.dim);
+    Instr* out = axis.positions != nullptr ? extent_of(axis.positions, 0)
+                                           : op.b.scalar(Type::f64, static_cast<double>(axis.out));
+    Instr* o = axis.positions != nullptr
+                   ? op.b.convert(axis.positions, Type::f64)
+                   : op.b.iota(Shape::array(Type::f64, op.check_extents(out_)), 0);
     if (settings.coordinates == "align_corners") {
-      at_ = with(Opcode::divide, with(Opcode::multiply, o, all(last())), out - 1);
+      Instr* apart = op.b.binary(Opcode::maximum, less_one(out), op.b.scalar(Type::f64, 1));
+      at_ = with(Opcode::divide, with(Opcode::multiply, o, all(last())), all(apart));
       return;
     }
-    Instr* scale = all(op.b.binary(Opcode::divide, op.b.scalar(Type::f64, out), in_));
+    Instr* scale = all(op.b.binary(Opcode::divide, out, in_));
     if (settings.coordinates == "asymmetric")
       at_ = with(Opcode::divide, o, scale);
     else
       at_ = with(Opcode::subtract, with(Opcode::divide, with(Opcode::add, o, 0.5), scale), 0.5);
+    if (settings.coordinates == "pytorch_half_pixel" && axis.positions != nullptr)  // of one
+      at_ = with(Opcode::multiply, at_,
+                 all(op.b.binary(Opcode::minimum, less_one(out), op.b.scalar(Type::f64, 1))));
   }
 
   static bool are_for(const Settings& settings, const Axis& axis) {
     static constexpr std::string_view kModes[] = {"half_pixel", "pytorch_half_pixel", "asymmetric",
                                                   "align_corners"};
-    return axis.from_any && axis.out > 1 && settings.mode != "cubic" && !settings.antialias &&
-           !settings.exclude_outside &&
+    return axis.from_any && (axis.out > 1 || axis.positions != nullptr) &&
+           settings.mode != "cubic" && !settings.antialias && !settings.exclude_outside &&
            std::find(std::begin(kModes), std::end(kModes), settings.coordinates) !=
                std::end(kModes);
   }
@@ -207,7 +214,14 @@ class OpenPositions {
 
  private:
   Instr* all(Instr* scalar) { return op_.b.broadcast(scalar, out_, {}); }
-  Instr* last() { return op_.b.binary(Opcode::subtract, in_, op_.b.scalar(Type::f64, 1)); }
+  Instr* extent_of(Instr* x, int64_t dim) {
+    Instr* extent = op_.b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{dim});
+    return op_.b.convert(extent, Type::f64);
+  }
+  Instr* less_one(Instr* extent) {
+    return op_.b.binary(Opcode::subtract, extent, op_.b.scalar(Type::f64, 1));
+  }
+  Instr* last() { return less_one(in_); }
   Instr* with(Opcode opcode, Instr* a, Instr* b) { return op_.b.binary(opcode, a, b); }
   Instr* with(Opcode opcode, Instr* a, double b) {
     return op_.b.binary(opcode, a, all(op_.b.scalar(Type::f64, b)));
@@ -350,6 +364,21 @@ void size_axes(Op& op, std::vector<Axis>& axes, const Ints& sizes) {
   }
 }
 
+// Whether it is resized from any size, to one that is fixed or has a name.
+void find_open_size(Op& op, const Settings& settings, Ints* sizes, size_t i, Axis* axis) {
+  const auto element = static_cast<int64_t>(i);
+  axis->from_any = axis->from_any && !sizes->empty() &&
+                   op.string_attr("keep_aspect_ratio_policy", "stretch") == "stretch";
+  if (!axis->from_any) return;
+  Instr* computed = op.computed_extent(3, element);
+  Axis any = *axis;
+  any.out = 2;
+  if (OpenPositions::are_for(settings, any) && !op.is_multiple(3, element, op.in(0), axis->dim))
+    axis->positions = op.named_positions(axis->dim, std::max<int64_t>((*sizes)[i], 1), computed);
+  if (axis->positions != nullptr) (*sizes)[i] = axis->positions->shape().dim(0);
+  axis->from_any = axis->positions != nullptr || !op.is_bounded(3, element);
+}
+
 std::vector<Axis> read_axes(Op& op, const Settings& settings) {
   const int64_t rank = op.rank(0);
   const Ints dims = op.ints_attr("axes", range(0, rank));
@@ -362,14 +391,11 @@ std::vector<Axis> read_axes(Op& op, const Settings& settings) {
     axes.back().from_any = op.is_bounded(op.in(0), d);
   }
   const std::vector<double> scales = read_scales(op);
-  const Ints sizes = op.opset() >= 11 && op.has(3) ? op.known_ints(3, "sizes") : Ints();
+  Ints sizes = op.opset() >= 11 && op.has(3) ? op.known_ints(3, "sizes") : Ints();
   if (scales.empty() == sizes.empty() || std::max(scales.size(), sizes.size()) != axes.size())
     op.fail("{} scales and {} sizes for {} dimensions; wanted one of the two", scales.size(),
             sizes.size(), axes.size());
-  for (size_t i = 0; i < axes.size(); ++i)
-    axes[i].from_any = axes[i].from_any && !sizes.empty() &&
-                       op.string_attr("keep_aspect_ratio_policy", "stretch") == "stretch" &&
-                       !op.is_bounded(3, static_cast<int64_t>(i));
+  for (size_t i = 0; i < axes.size(); ++i) find_open_size(op, settings, &sizes, i, &axes[i]);
   if (sizes.empty()) {
     scale_axes(op, axes, scales);
   } else {

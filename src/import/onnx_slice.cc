@@ -263,10 +263,44 @@ Instr* pad_value(Op& op) {
   return reshape(op, op.in(2), {});
 }
 
+// Zeros, or other values, behind the elements up to an extent that has a name. Null: it has none.
+Instr* pad_to_named(Op& op, Instr* x, int64_t dim, int64_t high, Instr* computed) {
+  Instr* size = op.b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{dim});
+  computed = op.b.binary(Opcode::add, op.b.convert(size, Type::s64), computed);
+  Instr* positions = op.named_positions(dim, x->shape().dim(dim) + high, computed);
+  if (positions == nullptr) return nullptr;
+  const Ints line = positions->shape().extents();
+  Instr* inside = op.b.compare(Direction::lt, positions, op.b.broadcast(size, line, {}));
+  Instr* taken = op.b.take(x, positions, dim);
+  return select(op, broadcast_along(op, inside, taken->shape().extents(), dim), taken,
+                pad_value(op));
+}
+
+// Of the pads with constants, those up to extents that have names.
+Instr* pad_named(Op& op, Pads* pads) {
+  Instr* x = op.in(0);
+  const int64_t rank = op.rank(0);
+  if (op.opset() < 11 || op.has(3)) return x;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    const auto d = static_cast<size_t>(dim);
+    if (pads->low[d] != 0 || op.computed_extent(1, dim) != nullptr) continue;
+    Instr* computed = op.computed_extent(1, dim + rank);
+    Instr* padded =
+        computed != nullptr ? pad_to_named(op, x, dim, pads->high[d], computed) : nullptr;
+    if (padded == nullptr) continue;
+    x = padded;
+    pads->high[d] = 0;
+  }
+  return x;
+}
+
 Outputs pad(Op& op) {
   const std::string mode = op.string_attr("mode", "constant");
-  const Pads pads = read_pads(op);
-  if (mode == "constant") return {op.b.pad(op.in(0), pad_value(op), pads.low, pads.high, {})};
+  Pads pads = read_pads(op);
+  if (mode == "constant") {
+    Instr* x = pad_named(op, &pads);
+    return {op.b.pad(x, pad_value(op), pads.low, pads.high, {})};
+  }
   if (mode != "reflect" && mode != "edge" && mode != "wrap")
     op.fail("mode is {}, wanted constant, reflect, edge or wrap", quoted(mode));
   op.ignore({"value"});

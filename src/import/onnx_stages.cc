@@ -223,7 +223,7 @@ void import_graph(const ModelFacts& facts, const std::vector<Input>& inputs, con
       }
       if (!options.values.contains(all[place])) ++number;
     }
-    attempt.input_dims = dim_names(facts.model->graph.inputs);
+    attempt.input_dims.merge(dim_names(facts.model->graph.inputs));
     attempt.output_dims = dim_names(facts.model->graph.outputs);
     result = std::move(attempt);
     return;

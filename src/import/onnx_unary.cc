@@ -119,7 +119,7 @@ Outputs cast(Op& op) {
     op.ignore({"saturate", "round_mode"});
     return cast_from_text(op, to);
   }
-  if (const Literal* literal = op.known(0); literal && literal->type() == to) return {*literal};
+  if (op.known(0) != nullptr && op.type(0) == to) return {op.value(0)};
   return {cast_to(op, op.in(0), to)};
 }
 

@@ -48,6 +48,17 @@ void count_windows(Op& op, Spatial& s, size_t i, int64_t extent, bool ceil) {
   s.high[i] += s.strides[i] - room % s.strides[i];
 }
 
+// Pads that depend on the extent are the same for up to three extents in a row, which are what is
+// compared (api/bounded.h), or differ there; not so with longer steps.
+void check_pads(Op& op, const Spatial& s, size_t i, bool same, bool ceil) {
+  constexpr int64_t kCompared = 3;
+  const int64_t span = (s.kernel[i] - 1) * s.dilations[i] + 1;
+  const bool may_hide = s.strides[i] > kCompared && (ceil || (same && span < s.strides[i]));
+  if (may_hide && op.is_bounded(op.in(0), static_cast<int64_t>(i) + 2))
+    op.fail("the padding of steps of {} depends on an extent that differs from run to run",
+            s.strides[i]);
+}
+
 }  // namespace
 
 hlo::Window Spatial::window() const {
@@ -95,6 +106,7 @@ Spatial read_spatial(Op& op, const Ints& extents, Ints kernel) {
   for (size_t i = 0; i < rank; ++i) {
     if ((s.kernel[i] - 1) > kLargest / s.dilations[i])
       op.fail("a kernel of {} dilated by {} is too large", s.kernel[i], s.dilations[i]);
+    check_pads(op, s, i, auto_pad.starts_with("SAME"), ceil);
     if (auto_pad.starts_with("SAME")) {
       pad_same(s, i, extents[i], auto_pad == "SAME_UPPER");
     } else {

@@ -27,6 +27,7 @@ struct TrimGroup {
   int64_t least = 1;        // there are no fewer numbers
   int64_t times = 1;        // numbers to one of the extent: rows of a batch
   int64_t beyond = 0;       // so many numbers behind them are wanted, too: zeros, for windows
+  bool windows = false;     // there is a window over other numbers for each of them
 };
 
 // Elements [k * stride, (k + 1) * stride) of a buffer (modulo bound * stride) are of number k.
@@ -64,8 +65,8 @@ int64_t common_reach(int64_t a, int64_t b);
 
 // A request from text: "extent in1 bound 64 least 17; in0 8; out0 8 reach 4", where a buffer has
 // the strides of its digits, of the extent named last in front; `window` may stand in place of a
-// reach. Behind `bound` may stand `least N`, `times N`, `beyond N` and `reduced`. User's fault:
-// what is no such text, or names no global buffer.
+// reach. Behind `bound` may stand `least N`, `times N`, `beyond N`, `reduced` and `windows`. User's
+// fault: what is no such text, or names no global buffer.
 Result<TrimRequest> parse_trim_request(const kernel::Kernel& kernel, std::string_view text);
 
 }  // namespace heddle::lower

@@ -53,8 +53,8 @@ class Parser {
     TrimGroup group;
     group.extent = kernel::BufferId(buffer);
     while (!ends_ && next()) {
-      if (word_ == "reduced") {
-        group.reduced = true;
+      if (word_ == "reduced" || word_ == "windows") {
+        (word_ == "reduced" ? group.reduced : group.windows) = true;
         continue;
       }
       int64_t* value = word_ == "bound"    ? &group.bound
@@ -95,11 +95,12 @@ class Parser {
 }  // namespace
 
 bool TrimRequest::reads_windows(int group) const {
-  return std::any_of(globals.begin(), globals.end(), [&](const std::vector<TrimDigit>& digits) {
-    return std::any_of(digits.begin(), digits.end(), [&](const TrimDigit& digit) {
-      return digit.window && digit.group == group;
-    });
-  });
+  return groups[static_cast<size_t>(group)].windows ||
+         std::any_of(globals.begin(), globals.end(), [&](const std::vector<TrimDigit>& digits) {
+           return std::any_of(digits.begin(), digits.end(), [&](const TrimDigit& digit) {
+             return digit.window && digit.group == group;
+           });
+         });
 }
 
 int64_t common_reach(int64_t a, int64_t b) {

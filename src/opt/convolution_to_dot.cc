@@ -1,7 +1,8 @@
 // convolution_to_dot: a convolution whose windows do not overlap is a matrix product.
 //  - 1x1 with stride 1: a product over the features; input or kernel comes first, whichever gives
 //    the result its dimensions in order; if neither does, the result is transposed.
-//  - patches (a window as large as its stride, without padding): a reshape and a transpose cut the
+//  - patches (a window as large as its stride, without padding, over a multiple of it): a reshape
+//  and a transpose cut the
 //    input into patches, and the product runs over the elements of a patch.
 #include <algorithm>
 
@@ -96,6 +97,15 @@ Instr* pointwise(Instr* x, Builder& b) {
   return moves_nothing(order, extents) ? b.reshape(dot, extents) : b.transpose(dot, order);
 }
 
+// Whether a dimension is cut into patches whatever its extent in a run: the elements behind the
+// last whole patch have no place in a reshape.
+bool has_whole_patches(const Instr* x, int64_t extent, int64_t size) {
+  const std::vector<hlo::Symbol>& symbols = x->parent()->module()->symbols;
+  return extent % size == 0 && std::none_of(symbols.begin(), symbols.end(), [&](const auto& one) {
+           return one.bound > 1 && extent % one.bound == 0 && extent / one.bound % size != 0;
+         });
+}
+
 Instr* patches(Instr* x, Builder& b) {
   const auto& attrs = x->attrs_as<ConvolutionAttrs>();
   const auto& dims = attrs.dims;
@@ -103,7 +113,8 @@ Instr* patches(Instr* x, Builder& b) {
   const size_t spatial = attrs.window.dims.size();
   for (size_t i = 0; i < spatial; ++i) {
     const auto& d = attrs.window.dims[i];
-    if (d.size != d.stride || input->shape().dim(dims.input_spatial[i]) % d.size != 0)
+    if (d.size != d.stride ||
+        !has_whole_patches(x, input->shape().dim(dims.input_spatial[i]), d.size))
       return nullptr;
   }
   // Each spatial dimension becomes (patch, element within patch).

@@ -56,17 +56,25 @@ class Joiner {
   Instr* scalar(const Extent& extent) {
     Instr*& known = scalars_[extent];
     if (known) return known;
-    const auto number = [&](int64_t value) {
-      return b_.scalar(tensor::Type::s32, static_cast<double>(value));
-    };
+    return known = value_of(extent);
+  }
+
+  Instr* number(int64_t value) { return b_.scalar(tensor::Type::s32, static_cast<double>(value)); }
+
+  Instr* value_of(const Extent& extent) {
     Instr* sum = nullptr;
-    const auto add = [&](Instr* part) { sum = sum ? b_.binary(Opcode::add, sum, part) : part; };
-    for (const auto& [symbol, factor] : extent.terms) {
-      Instr* part = extents_[static_cast<size_t>(symbol)];
-      add(factor == 1 ? part : b_.binary(Opcode::multiply, part, number(factor)));
-    }
-    if (extent.constant != 0 || !sum) add(number(extent.constant));
-    return known = sum;
+    const auto add = [&](Instr* part, int64_t factor) {
+      if (factor != 1) part = b_.binary(Opcode::multiply, part, number(factor));
+      sum = sum ? b_.binary(Opcode::add, sum, part) : part;
+    };
+    for (const auto& [symbol, factor] : extent.terms)
+      add(extents_[static_cast<size_t>(symbol)], factor);
+    for (const auto& [quotient, factor] : extent.quotients)  // of what is not negative
+      add(b_.binary(Opcode::divide, value_of({quotient.constant, quotient.terms}),
+                    number(quotient.divisor)),
+          factor);
+    if (extent.constant != 0 || !sum) add(number(extent.constant), 1);
+    return sum;
   }
 
   // The parts up to the first one with a run-time extent, at the front of an array of full size.

@@ -161,8 +161,12 @@ class Masker {
     const bool is_sum = instr->is(Opcode::convolution);
     for (const hlo::DimLink& link : hlo::index_map(*instr, 0).links) {
       const Instr* x = instr->operand(0);
-      if (link.kind != hlo::DimKind::window || symbol_of(x, link.from) < 0 ||
-          !hlo::keeps_share(link.window) || hlo::seen_behind(link.window) == 0)
+      const int symbol = symbol_of(x, link.from);
+      if (link.kind != hlo::DimKind::window || symbol < 0) continue;
+      const int64_t numbers =
+          x->shape().dim(link.from) / symbols_[static_cast<size_t>(symbol)].bound;
+      if (hlo::seen_behind(link.window, numbers) == 0 ||
+          hlo::runs_up(link.window, x->shape().dim(link.from)))
         continue;
       const std::optional<Opcode> combiner =
           is_sum ? Opcode::add : hlo::combiner_of(*instr->called().at(0));

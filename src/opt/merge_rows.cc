@@ -73,11 +73,12 @@ class Merger {
  private:
   void find_open(const hlo::DimClasses& classes) {
     open_.clear();
+    std::vector<std::pair<const Instr*, int64_t>> open;
     for (const hlo::Symbol& symbol : module_.symbols)
-      for (const auto& [parameter, dimension] : symbol.places) {
-        Instr* x = entry_->parameters().at(static_cast<size_t>(parameter));
-        open_.emplace(classes.of(x, dimension), Known{x, dimension});
-      }
+      for (const auto& [parameter, dimension] : symbol.places)
+        open.emplace_back(entry_->parameters().at(static_cast<size_t>(parameter)), dimension);
+    for (const auto& [x, dimension] : classes.and_windows_over(open))
+      open_.emplace(classes.of(x, dimension), Known{const_cast<Instr*>(x), dimension});
     std::map<std::pair<const Instr*, int64_t>, Instr*> counted;  // equal counts are one
     for (Instr* x : entry_->instrs()) {
       if (!hlo::is_first_rows(*x)) continue;
@@ -188,6 +189,13 @@ class Merger {
     return b_.select(b_.broadcast(is_there, x->shape().extents(), {along}), x, x);
   }
 
+  // A line with several elements to each of the rows.
+  Instr* each_times(Instr* rows, int64_t elems) {
+    const int64_t all = rows->shape().dim(0);
+    if (elems == all || elems % all != 0) return rows;
+    return b_.reshape(b_.broadcast(rows, {all, elems / all}, {0}), {elems});
+  }
+
   const Joined& joined(Instr* x, int64_t along, const hlo::DimClasses& classes) {
     std::vector<Known> key;
     for (const Instr* part : x->operands()) key.push_back(known(part, along, classes));
@@ -205,7 +213,8 @@ class Merger {
       made.bounds.push_back(part->shape().dim(along));
       made.of.push_back(nullptr);
       for (const auto& [merged, places] : places_)
-        if (classes.of(places.rows, 0) == classes.of(part, along)) made.of.back() = places.rows;
+        if (classes.of(places.rows, 0) == classes.of(part, along))
+          made.of.back() = each_times(places.rows, made.bounds.back());
     }
     for (size_t k = 0; k < key.size(); ++k) {
       made.at.push_back(k == 0 ? rows : b_.binary(Opcode::subtract, rows, all(ends[k - 1])));
@@ -223,10 +232,19 @@ class Merger {
 
   void rewrite(Instr* x, const ReshapePiece& piece, bool merges, const hlo::DimClasses& classes) {
     Instr* from = x->operand(0);
+    const int64_t end = merges ? last_open(from, piece.from_begin, piece.from_end, classes) : 0;
     Instr* made = merges ? pack_dimensions(b_, from, piece.from_begin,
-                                           places(from, piece.from_begin, piece.from_end, classes))
+                                           places(from, piece.from_begin, end, classes))
                          : split(x, piece, classes);
     replace(x, made);
+  }
+
+  // The end of the dynamic ones among some dimensions: those behind them stay together, as anchors
+  // at a place of a grid.
+  int64_t last_open(const Instr* x, int64_t begin, int64_t end,
+                    const hlo::DimClasses& classes) const {
+    while (end > begin + 1 && !open_.contains(classes.of(x, end - 1))) --end;
+    return end;
   }
 
   void replace(Instr* x, Instr* made) {
@@ -236,15 +254,36 @@ class Merger {
     entry_->replace_all_uses(x, made);
   }
 
+  // How many are there of what is taken apart: so many for each row.
+  Instr* count_of(const MergedPlaces& places, const ReshapePiece& piece, int64_t end,
+                  const Instr* x) {
+    int64_t each = 1;
+    for (int64_t d = end; d < piece.to_end; ++d) each *= x->shape().dim(d);
+    Instr* rows = places.rows->operand(1);
+    return each == 1
+               ? rows
+               : b_.binary(Opcode::multiply, rows, b_.scalar(Type::s32, static_cast<double>(each)));
+  }
+
   Instr* split(Instr* x, const ReshapePiece& piece, const hlo::DimClasses& classes) {
-    const MergedPlaces& places = this->places(x, piece.to_begin, piece.to_end, classes);
     Instr* from = x->operand(0);
+    const int64_t end =
+        from->is(Opcode::iota) ? piece.to_end : last_open(x, piece.to_begin, piece.to_end, classes);
+    const MergedPlaces& places = this->places(x, piece.to_begin, end, classes);
     if (piece.from_begin == 0 && !from->is(Opcode::iota) &&
         classes.of(from, 0) != classes.of(places.rows, 0))  // else it would be a copy
-      from = hlo::first_rows(b_, from, places.rows->operand(1));
+      from = hlo::first_rows(b_, from, count_of(places, piece, end, x));
+    if (end != piece.to_end) {
+      Ints apart = from->shape().extents();
+      const Ints all = x->shape().extents();
+      const auto at = apart.begin() + piece.from_begin;
+      *at = places.rows->shape().dim(0);
+      apart.insert(at + 1, all.begin() + end, all.begin() + piece.to_end);
+      from = b_.reshape(from, apart);
+    }
     Ints bounds;
     std::vector<Instr*> along;
-    for (int64_t d = piece.to_begin; d < piece.to_end; ++d) {
+    for (int64_t d = piece.to_begin; d < end; ++d) {
       bounds.push_back(x->shape().dim(d));
       along.push_back(b_.iota(Shape::array(Type::s32, {bounds.back()}), 0));
     }

@@ -49,10 +49,12 @@ Ints apart(const Ints& dimensions, int64_t at) {
 class Splitter {
  public:
   explicit Splitter(hlo::Module* module) : entry_(module->entry()), b_(entry_), classes_(*module) {
+    std::vector<std::pair<const Instr*, int64_t>> open;
     for (const hlo::Symbol& symbol : module->symbols)
       for (const auto& [parameter, dimension] : symbol.places)
-        open_.insert(
-            classes_.of(entry_->parameters().at(static_cast<size_t>(parameter)), dimension));
+        open.emplace_back(entry_->parameters().at(static_cast<size_t>(parameter)), dimension);
+    for (const auto& [x, dimension] : classes_.and_windows_over(open))
+      open_.insert(classes_.of(x, dimension));
   }
 
   bool run() {

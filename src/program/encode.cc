@@ -139,9 +139,13 @@ void visit(A& archive, std::pair<int64_t, int64_t>& term) {
   archive(term.first, term.second);
 }
 template <typename A>
+void visit(A& archive, std::pair<tensor::Extent::Quotient, int64_t>& term) {
+  archive(term.first.constant, term.first.terms, term.first.divisor, term.second);
+}
+template <typename A>
 void visit(A& archive, Symbol& symbol) {
   archive(symbol.name, symbol.bound, symbol.least, symbol.of.constant, symbol.of.terms,
-          symbol.inputs, symbol.outputs);
+          symbol.of.quotients, symbol.inputs, symbol.outputs);
 }
 
 class Writer {

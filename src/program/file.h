@@ -11,9 +11,9 @@
 
 namespace heddle::program {
 
-// The program's version plus two for additions by the file: contracts of the code, and extents that
-// are derived from others.
-inline constexpr int kFileVersion = Program::kVersion + 2;
+// The program's version plus three for additions by the file: contracts of the code, extents that
+// are derived from others, and quotients of them.
+inline constexpr int kFileVersion = Program::kVersion + 3;
 
 struct FileHeader {
   int version = 0;

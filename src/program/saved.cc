@@ -30,18 +30,27 @@ class SavedVerifier {
   }
 
  private:
+  // Of symbols before number s that have an extent of their own.
+  bool are_of_own(const tensor::Extent::Terms& terms, size_t s) const {
+    return std::all_of(terms.begin(), terms.end(), [&](const auto& term) {
+      return term.first >= 0 && static_cast<size_t>(term.first) < s && term.second > 0 &&
+             term.second <= kMostTimes &&
+             saved_.symbols[static_cast<size_t>(term.first)].of.is_constant();
+    });
+  }
+
   Status check_symbols() const {
     for (size_t s = 0; s < saved_.symbols.size(); ++s) {
       const Symbol& symbol = saved_.symbols[s];
       if (symbol.name.empty() || symbol.bound < 1 || symbol.bound > INT32_MAX || symbol.least < 0 ||
           symbol.least > symbol.bound || (symbol.inputs.empty() && symbol.of.is_constant()))
         return user_error("dimension '{}' is not one of an input", symbol.name);
-      for (const auto& [from, factor] : symbol.of.terms) {
-        const bool good = from >= 0 && static_cast<size_t>(from) < s && factor > 0 &&
-                          factor <= kMostTimes && std::abs(symbol.of.constant) <= INT32_MAX &&
-                          saved_.symbols[static_cast<size_t>(from)].of.is_constant();
-        if (!good) return user_error("dimension '{}' does not follow from others", symbol.name);
-      }
+      bool good = std::abs(symbol.of.constant) <= INT32_MAX && are_of_own(symbol.of.terms, s);
+      for (const auto& [quotient, factor] : symbol.of.quotients)
+        good = good && are_of_own(quotient.terms, s) && factor > 0 && factor <= kMostTimes &&
+               quotient.divisor > 1 && quotient.divisor <= INT32_MAX && quotient.constant >= 0 &&
+               quotient.constant < quotient.divisor;
+      if (!good) return user_error("dimension '{}' does not follow from others", symbol.name);
     }
     return {};
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cost/code_size.h"
+#include "schedule/bounded_rows.h"
 #include "schedule/gemm_tiles.h"
 #include "schedule/strategy.h"
 
@@ -91,6 +92,16 @@ bool starts_neutral(const Stage& stage) {
          (root->is(hlo::Opcode::minimum) && value == INFINITY);
 }
 
+// Whether rows behind a bounded extent are masked (opt/mask_padding): loops over all rows, written
+// out at the edges, would not stop there.
+bool is_masked(const hlo::Instr* reduce) {
+  if (!is_bounded(reduce)) return false;
+  const hlo::Instr* summed = hlo::behind_shapes(reduce->operand(0));
+  if (!summed->is(hlo::Opcode::select)) return false;
+  const hlo::Instr* predicate = hlo::behind_shapes(summed->operand(0));
+  return predicate->is(hlo::Opcode::parameter) || predicate->is(hlo::Opcode::compare);
+}
+
 // Why the summands depend on more than the elements of the rows; null if they do not.
 const char* check_reads(const Stage& stage, const Radix& rows, const Radix& lines) {
   for (const Load& load : stage.loads)
@@ -111,6 +122,7 @@ Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& j
   auto no = [&](const char* why) {
     return Decision::no("gemm-epilogue", "{}: {}", stage.name, why);
   };
+  if (is_masked(stage.instr)) return no("masked behind the last row");
   if (!starts_neutral(stage)) return no("not a plain sum of f32, a maximum or a minimum");
   const std::vector<int64_t> box = graph.stage(joined[0]).out_extents();
   sum->stage = reduce;

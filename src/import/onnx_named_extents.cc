@@ -1,0 +1,130 @@
+// Extents that the graph computes from those of inputs by more than sums: what an image measures
+// that is resized to a given height. Each has a name and an input of its own, of which the shape
+// says it, so that it is a bounded dimension like those of the model's inputs; who runs the program
+// has the extent from the graph that computes it (Options::find_extents, api/computed_extents.h).
+#include <cctype>
+#include <unordered_set>
+
+#include "import/onnx_emit.h"
+#include "import/onnx_importer.h"
+
+namespace heddle::import {
+namespace {
+
+// Whether it is computed from dimensions, and in floats: sums of them need no name.
+bool is_rounded(const Instr* value) {
+  std::vector<const Instr*> open{value};
+  std::unordered_set<const Instr*> seen(open.begin(), open.end());
+  bool dimensions = false, floats = false;
+  while (!open.empty()) {
+    const Instr* instr = open.back();
+    open.pop_back();
+    dimensions = dimensions || instr->is(Opcode::get_dimension_size);
+    floats = floats || tensor::is_float(instr->shape().type());
+    if (instr->is(Opcode::get_dimension_size)) continue;
+    for (const Instr* operand : instr->operands())
+      if (seen.insert(operand).second) open.push_back(operand);
+  }
+  return dimensions && floats;
+}
+
+// Of a list that is put together from others.
+Instr* element(hlo::Builder& b, Instr* list, int64_t k) {
+  while (list->is(Opcode::concatenate)) {
+    Instr* of = nullptr;
+    for (Instr* part : list->operands()) {
+      const int64_t elems = part->shape().elems();
+      if (k < elems) {
+        of = part;
+        break;
+      }
+      k -= elems;
+    }
+    list = of;
+  }
+  if (list->is(Opcode::convert))
+    return b.convert(element(b, list->operand(0), k), list->shape().type());
+  return b.reshape(list->shape().elems() == 1 ? list : b.slice(list, {k}, {k + 1}, {1}), {});
+}
+
+std::string legal_part(std::string_view name) {
+  std::string result = "of_";
+  for (const char c : name)
+    result += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
+  return result;
+}
+
+}  // namespace
+
+Instr* Op::computed_extents(Instr* x, int64_t start, int64_t end) {
+  if (limits_.named == nullptr || folding_ || x->parent() != limits_.named->entry) return nullptr;
+  std::vector<Instr*> extents;
+  for (int64_t d = start; d < end; ++d) {
+    Instr* extent = is_bounded(x, d)
+                        ? b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{d})
+                        : b.scalar(Type::s32, static_cast<double>(x->shape().dim(d)));
+    extents.push_back(b.reshape(b.convert(extent, Type::s64), {1}));
+  }
+  return extents.size() == 1 ? extents[0] : b.concatenate(extents, 0);
+}
+
+Instr* Op::computed_extent(size_t i, int64_t k) {
+  const Value& value = *this->value(i);
+  const bool may_have_name = limits_.named != nullptr && !folding_ && value.literal &&
+                             value.instr != nullptr && value.instr->shape().rank() == 1 &&
+                             value.instr->parent() == limits_.named->entry && is_bounded(i, k);
+  if (!may_have_name) return nullptr;
+  Instr* computed = b.convert(element(b, value.instr, k), Type::s64);
+  return is_rounded(computed) ? computed : nullptr;
+}
+
+Instr* Op::named_positions(int64_t dimension, int64_t extent, Instr* computed) {
+  if (limits_.named == nullptr || computed == nullptr) return nullptr;
+  NamedExtents& named = *limits_.named;
+  std::string name = fmt::format("{}.{}", legal_part(node_.outputs[0]), dimension);
+  while (named.dims.contains(name)) name += "_";
+  const auto given = named.options->named_extents.find(name);
+  if (given == named.options->named_extents.end() && !named.options->find_extents) return nullptr;
+  if (given != named.options->named_extents.end()) extent = given->second;
+  check_extents({extent});
+  const auto number = static_cast<int64_t>(named.result->input_names.size());
+  named.result->input_names.push_back(name);
+  named.result->input_aliases.emplace_back();
+  Instr* positions =
+      hlo::Builder(named.entry).parameter(number, Shape::array(Type::s32, {extent}), name);
+  named.dims[name] = {name};
+  named.found.emplace_back(name, computed);
+  named.bounded->emplace(positions, 0);
+  return positions;
+}
+
+void Importer::name_extents() {
+  if (!options_.find_extents && options_.named_extents.empty()) return;
+  named_.options = &options_;
+  named_.result = &result_;
+  named_.entry = entry_;
+  named_.bounded = &limits_.bounded;
+  limits_.named = &named_;
+}
+
+// Whether they are all that was asked for.
+bool Importer::set_computed_extents() {
+  result_.input_dims = named_.dims;
+  if (!options_.find_extents) return false;
+  std::vector<Instr*> results;
+  for (const auto& [name, computed] : named_.found) {
+    result_.output_names.push_back(name);
+    results.push_back(computed);
+  }
+  entry_->set_root(hlo::Builder(entry_).tuple(results));
+  for (const auto& computation : result_.module->computations()) computation->remove_dead();
+  result_.module->remove_dead_computations();
+  result_.index_checks.clear();
+  result_.counts.clear();
+  result_.needed_rows.clear();
+  result_.counted_dims.clear();
+  result_.not_open.clear();
+  return true;
+}
+
+}  // namespace heddle::import
