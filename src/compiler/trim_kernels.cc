@@ -296,7 +296,7 @@ class Trimming {
     for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf)
       add_array(computation.root(), leaf, fusion, leaf, &making);
     for (const Instr* instr : all_of(computation)) {
-      for (const int of_windows : windows_in(instr, local))
+      for (const int of_windows : window_classes(instr, classes_, local))
         for (const auto& [of, group] : making.groups)
           if (of.first == of_windows)
             making.result.kernel.groups[static_cast<size_t>(group)].windows = true;
@@ -310,19 +310,6 @@ class Trimming {
       }
     }
     return std::move(making.result);
-  }
-
-  // Classes of which an operator's results have windows over another symbol's dimension.
-  std::vector<int> windows_in(const Instr* instr, const hlo::DimClasses& local) const {
-    std::vector<int> result;
-    if (!instr->is(Opcode::convolution) && !instr->is(Opcode::reduce_window)) return result;
-    for (const hlo::DimLink& link : hlo::index_map(*instr, 0).links) {
-      const int symbol = classes_.symbol_of(instr->operand(0), link.from);
-      if (link.kind == hlo::DimKind::window && symbol >= 0 &&
-          symbol != classes_.symbol_of(instr, link.to))
-        result.push_back(local.of(instr, link.to));
-    }
-    return result;
   }
 
   static std::set<int> cut_in(const hlo::Computation& computation, const hlo::DimClasses& local) {

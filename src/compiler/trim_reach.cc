@@ -176,6 +176,19 @@ class Finder {
 
 }  // namespace
 
+std::vector<int> window_classes(const Instr* instr, const hlo::DimClasses& classes,
+                                const hlo::DimClasses& local) {
+  std::vector<int> result;
+  if (!instr->is(Opcode::convolution) && !instr->is(Opcode::reduce_window)) return result;
+  for (const hlo::DimLink& link : hlo::index_map(*instr, 0).links) {
+    const int symbol = classes.symbol_of(instr->operand(0), link.from);
+    if (link.kind == hlo::DimKind::window && symbol >= 0 &&
+        symbol != classes.symbol_of(instr, link.to))
+      result.push_back(local.of(instr, link.to));
+  }
+  return result;
+}
+
 WindowReads window_reads(const Instr* fusion, const hlo::DimClasses& classes,
                          const std::vector<hlo::Symbol>& symbols) {
   return Finder(fusion, classes, symbols).run();

@@ -67,6 +67,10 @@ struct WindowReads {
 
   bool of_input(size_t number, int symbol) const;
 };
+// Classes (of `local`, inside a fusion) of which an operator's results have windows over a
+// dimension of another symbol.
+std::vector<int> window_classes(const hlo::Instr* instr, const hlo::DimClasses& classes,
+                                const hlo::DimClasses& local);
 WindowReads window_reads(const hlo::Instr* fusion, const hlo::DimClasses& classes,
                          const std::vector<hlo::Symbol>& symbols);
 

@@ -131,8 +131,7 @@ bool Importer::small_and_known(const Inputs& inputs) const {
 // here.
 std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& node, int64_t opset,
                                            const Inputs& inputs) {
-  std::optional<Outputs> outputs =
-      fold_as_given(entry, node, opset, inputs, are_few_extents(inputs));
+  auto outputs = fold_as_given(entry, node, opset, inputs, are_few_extents(inputs));
   if (outputs) fold_elsewhere(entry, node, opset, inputs, *outputs);
   return outputs;
 }
