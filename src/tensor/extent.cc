@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <map>
@@ -188,6 +189,19 @@ class Reader {
   }
 
  private:
+  static constexpr int64_t kMost = int64_t{1} << 31;  // sums and products of two are exact
+
+  static bool is_small(const Extent& extent) {
+    const auto small = [](int64_t value) { return std::abs(value) <= kMost; };
+    const auto all = [&](const auto& terms) {
+      return std::all_of(terms.begin(), terms.end(),
+                         [&](const auto& term) { return small(term.second); });
+    };
+    return small(extent.constant) && all(extent.terms) && all(extent.quotients) &&
+           std::all_of(extent.quotients.begin(), extent.quotients.end(),
+                       [&](const auto& one) { return small(one.first.divisor); });
+  }
+
   bool eat(char c) {
     if (rest_.empty() || rest_.front() != c) return false;
     rest_.remove_prefix(1);
@@ -195,7 +209,6 @@ class Reader {
   }
 
   std::optional<int64_t> number() {
-    constexpr int64_t kMost = int64_t{1} << 31;  // sums and products of a few are exact
     int64_t value = 0;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
     if (error != std::errc() || value < 0 || value > kMost) return std::nullopt;
@@ -212,6 +225,7 @@ class Reader {
       const std::optional<Extent> one = part();
       if (!one) return std::nullopt;
       result = result->plus(negative ? one->times(-1) : *one);
+      if (!is_small(*result)) return std::nullopt;
       negative = !rest_.empty() && rest_.front() == '-';
     } while (eat('+') || eat('-'));
     --depth_;
@@ -225,9 +239,12 @@ class Reader {
       result = atom();
       if (result) result = result->times(factor);
     }
-    if (!result || !eat('/')) return result;
+    if (!result || !is_small(*result)) return std::nullopt;
+    if (!eat('/')) return result;
     const std::optional<int64_t> divisor = number();
-    return divisor && *divisor > 0 ? result->quotient(*divisor) : std::nullopt;
+    if (!divisor || *divisor == 0) return std::nullopt;
+    result = result->quotient(*divisor);
+    return result && is_small(*result) ? result : std::nullopt;
   }
 
   std::optional<Extent> atom() {
