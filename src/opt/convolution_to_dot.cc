@@ -2,8 +2,7 @@
 //  - 1x1 with stride 1: a product over the features; input or kernel comes first, whichever gives
 //    the result its dimensions in order; if neither does, the result is transposed.
 //  - patches (a window as large as its stride, without padding, over a multiple of it): a reshape
-//  and a transpose cut the
-//    input into patches, and the product runs over the elements of a patch.
+//    and a transpose cut the input into patches, and the product runs over the elements of a patch.
 #include <algorithm>
 
 #include "opt/match.h"
