@@ -141,10 +141,7 @@ std::shared_ptr<const ComputedExtents> LateProgram::computed_extents(const LateI
   if (!is_known()) {
     const std::lock_guard making(making_);
     if (!is_known()) {
-      // Not beside counts: what detectors make of a grid of boxes is refused late, at some cost.
-      std::shared_ptr<const ComputedExtents> found;
-      if (first_ == nullptr || first_->counts.empty())
-        found = ComputedExtents::find(*late_, inputs.shapes);
+      std::shared_ptr<const ComputedExtents> found = ComputedExtents::find(*late_, inputs.shapes);
       const std::lock_guard lock(mutex_);
       computed_ = std::move(found);
       if (computed_) sizes_->follow(computed_->ports());

@@ -15,6 +15,7 @@ using import::testing::attr;
 using import::testing::ints_tensor;
 using import::testing::kFloat;
 using import::testing::node;
+using import::testing::Strings;
 using import::testing::value;
 using testing::Floats;
 using testing::Ints;
@@ -103,7 +104,7 @@ TEST(ResizedSizes, Nearest) {
 }
 
 // As detectors do: the shorter side becomes 8 unless the longer one would be more than 14, then
-// zeros follow up to multiples of 4, then every other pixel is added to the one beside it.
+// zeros follow up to multiples of 4.
 import::testing::Model scaled_and_padded() {
   import::testing::Model model;
   model.inputs = {value("x", kFloat, {"1", "1", "height", "width"})};
@@ -145,14 +146,16 @@ import::testing::Model scaled_and_padded() {
       node("Cast", {"padded_as_float"}, {"padded_size"}, to(kInt64)),
       node("Sub", {"padded_size", "small_size"}, {"more"}),
       node("Concat", {"zeros", "more"}, {"pads"}, {attr("axis", int64_t{0})}),
-      node("Pad", {"small", "pads"}, {"padded"}),
-      node("Conv", {"padded", "f"}, {"y"}, {attr("strides", Ints{1, 2})})};
-  model.outputs = {"y"};
+      node("Pad", {"small", "pads"}, {"padded"})};
   return model;
 }
 
+// Every other pixel is added to the one beside it.
 TEST(ResizedSizes, ByAFactorAndPadded) {
-  Session session(scaled_and_padded(), {}, true);
+  import::testing::Model model = scaled_and_padded();
+  model.nodes.push_back(node("Conv", {"padded", "f"}, {"y"}, {attr("strides", Ints{1, 2})}));
+  model.outputs = {"y"};
+  Session session(model, {}, true);
   ASSERT_EQ(session.error(), "");
   for (int64_t k = 0; k < 30; ++k) {
     const int64_t h = 5 + k * 7 % 23, w = 4 + k * 5 % 29;
@@ -180,6 +183,82 @@ TEST(ResizedSizes, ByAFactorAndPadded) {
         EXPECT_NEAR(y[static_cast<size_t>(r * (up(columns) / 2) + c)],
                     pixel(r, 2 * c) + pixel(r, 2 * c + 1), 1e-5)
             << h << " by " << w << " at " << r << " " << c;
+  }
+  EXPECT_LE(session.compilations(), 6);
+}
+
+// As detectors go on: the five largest of each of two levels, whose pixels are one row, with the
+// number of the level times 100, and the means of two regions.
+import::testing::Model levels() {
+  import::testing::Model model = scaled_and_padded();
+  const import::testing::Message row = ints_tensor("row", {1, -1});
+  for (const import::testing::Message& constant :
+       {row, ints_tensor("h", {2}), ints_tensor("w", {3}), ints_tensor("one", {1}),
+        ints_tensor("five", {5}), ints_tensor("first", {0, 0}),
+        import::testing::tensor<float>("hundred", kFloat, {1}, {100}),
+        import::testing::tensor<float>("regions", kFloat, {2, 4}, {0, 1, 5, 4, 2.5, -1, 20, 30})})
+    model.constants.push_back(constant);
+  const auto add = [&](const std::string& type, const Strings& inputs, const Strings& outputs,
+                       const std::vector<import::testing::Message>& attributes = {}) {
+    model.nodes.push_back(node(type, inputs, outputs, attributes));
+  };
+  const auto axis = [](int64_t of) { return std::vector{attr("axis", of)}; };
+  add("MaxPool", {"padded"}, {"halved"},
+      {attr("kernel_shape", Ints{2, 2}), attr("strides", Ints{2, 2})});
+  for (const std::string level : {"padded", "halved"}) {
+    add("Shape", {level}, {level + "_shape"});
+    add("Gather", {level + "_shape", "h"}, {level + "_h"});
+    add("Gather", {level + "_shape", "w"}, {level + "_w"});
+    add("Mul", {level + "_h", level + "_w"}, {level + "_n"});
+    add("Reshape", {level, "row"}, {level + "_row"});
+    add("ConstantOfShape", {level + "_n"}, {level + "_number"},
+        {import::testing::tensor_attr("value", ints_tensor("", {level == "halved" ? 1 : 0}))});
+  }
+  add("Concat", {"padded_row", "halved_row"}, {"row_of_all"}, axis(1));
+  add("Concat", {"padded_number", "halved_number"}, {"numbers"}, axis(0));
+  add("Add", {"padded_n", "halved_n"}, {"all_n"});
+  for (const std::string level : {"padded", "halved"}) {
+    const bool is_first = level == "padded";
+    add("Slice",
+        {"row_of_all", is_first ? "zero" : "padded_n", is_first ? "padded_n" : "all_n", "one"},
+        {level + "_again"});
+    add("Shape", {level + "_again"}, {level + "_again_shape"});
+    add("Gather", {level + "_again_shape", "one"}, {level + "_there"});
+    add("Concat", {"five", level + "_there"}, {level + "_both"}, axis(0));
+    add("ReduceMin", {level + "_both"}, {level + "_k"});
+    add("TopK", {level + "_again", level + "_k"}, {level + "_top", level + "_at"}, axis(1));
+  }
+  add("Add", {"halved_at", "padded_n"}, {"halved_in_all"});
+  add("Concat", {"padded_top", "halved_top"}, {"top"}, axis(1));
+  add("Concat", {"padded_at", "halved_in_all"}, {"at"}, axis(1));
+  add("Gather", {"numbers", "at"}, {"number"}, axis(0));
+  add("Cast", {"number"}, {"number_as_float"}, {attr("to", int64_t{kFloat})});
+  add("Mul", {"number_as_float", "hundred"}, {"hundreds"});
+  add("Add", {"top", "hundreds"}, {"marked"});
+  add("RoiAlign", {"padded", "regions", "first"}, {"means"},
+      {attr("output_height", int64_t{2}), attr("output_width", int64_t{3}),
+       attr("sampling_ratio", int64_t{2})});
+  add("Reshape", {"means", "row"}, {"means_row"});
+  add("Concat", {"marked", "means_row"}, {"y"}, axis(1));
+  model.outputs = {"y"};
+  return model;
+}
+
+TEST(ResizedSizes, LevelsInOneRow) {
+  const import::testing::Model model = levels();
+  Session session(model, {}, true);
+  ASSERT_EQ(session.error(), "");
+  for (int64_t k = 0; k < 20; ++k) {
+    const int64_t h = 5 + k * 7 % 23, w = 4 + k * 5 % 29;
+    Floats x(static_cast<size_t>(h * w));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i + i));
+    Session exact(model, {}, true);
+    for (Session* one : {&session, &exact}) one->set_shape(0, {1, 1, h, w});
+    const Floats y = session.run(x.data(), nullptr), wanted = exact.run(x.data(), nullptr);
+    ASSERT_EQ(session.error(), "");
+    EXPECT_THAT(y, ::testing::Pointwise(::testing::FloatNear(1e-5F), wanted)) << h << " by " << w;
+    ASSERT_GE(wanted.size(), 2 * 2 * 3 + 5 + 4);
+    EXPECT_GT(wanted[5], 99.0F) << "the second level";
   }
   EXPECT_LE(session.compilations(), 6);
 }

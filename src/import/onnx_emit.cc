@@ -118,6 +118,11 @@ Instr* from_the_beginning(Op& op, Instr* positions, int64_t extent) {
   return op.b.select(compare(op, Direction::lt, positions, 0), moved, positions);
 }
 
+Instr* extent_of(Op& op, Instr* x, int64_t dim, Type type) {
+  if (!op.is_bounded(x, dim)) return op.b.scalar(type, static_cast<double>(x->shape().dim(dim)));
+  return op.b.convert(op.b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{dim}), type);
+}
+
 Instr* mean(Op& op, Instr* x, const Ints& dims) {
   double count = 1;
   Instr* open = nullptr;  // elements along dimensions whose extents differ from run to run
@@ -126,8 +131,7 @@ Instr* mean(Op& op, Instr* x, const Ints& dims) {
       count *= static_cast<double>(x->shape().dim(dim));
       continue;
     }
-    Instr* extent = op.b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{dim});
-    extent = op.b.convert(extent, x->shape().type());
+    Instr* extent = extent_of(op, x, dim, x->shape().type());
     open = open == nullptr ? extent : op.b.binary(Opcode::multiply, open, extent);
   }
   Instr* sum = op.b.reduce(Opcode::add, x, dims);

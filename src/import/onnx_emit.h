@@ -49,6 +49,8 @@ Instr* gelu_of(Op& op, Instr* x, Instr* inner);
 Instr* tanh_of_gelu(Op& op, Instr* x);
 // Adds the extent to negative positions, which count from the end.
 Instr* from_the_beginning(Op& op, Instr* positions, int64_t extent);
+// The extent of a dimension, a scalar: a number, or what is there of one that is bounded.
+Instr* extent_of(Op& op, Instr* x, int64_t dim, Type type);
 // Sum over the dimensions divided by their number of elements; the dimensions are removed.
 Instr* mean(Op& op, Instr* x, const Ints& dims);
 // Broadcasts a reduced value back over the removed dimensions.

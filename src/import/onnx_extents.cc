@@ -61,46 +61,55 @@ void walk_behind(const Instr* x, int64_t d, const GoesOn& goes_on) {
   }
 }
 
-int64_t more_extent(const Place& place) {
-  const auto number = static_cast<size_t>(place.first->parameter_number() + place.second);
-  return kMore[number % std::size(kMore)];
+// Those that have names are not what any dimension of the model's inputs is.
+int64_t more_extent(const Place& place, const NamedExtents* named) {
+  const int64_t input = place.first->is(Opcode::parameter) ? place.first->parameter_number() : 0;
+  if (named != nullptr && named->dims.contains(place.first->name())) return 64 * (2 * input + 3);
+  return kMore[static_cast<size_t>(input + place.second) % std::size(kMore)];
 }
 
-bool is_count(const Place& place) { return place.second == 0 && hlo::is_first_rows(*place.first); }
+using Calls = std::map<std::string, std::string>;  // Decisions::calls
+
+// Not a number of rows that follows from extents (Op::rows_of_extents).
+bool is_count(const Place& place, const Calls& calls) {
+  return place.second == 0 && hlo::is_first_rows(*place.first) &&
+         calls.contains(place.first->name());
+}
 
 // The nearest call that counts it, or null.
-const Instr* followed_count(const Instr* x, int64_t d) {
+const Instr* followed_count(const Instr* x, int64_t d, const Calls& calls) {
   const Instr* found = nullptr;
   walk_behind(x, d, [&](const Place& place) {
-    if (found == nullptr && is_count(place)) found = place.first;
+    if (found == nullptr && is_count(place, calls)) found = place.first;
     return found == nullptr;
   });
   return found;
 }
 
 // The nearest ones on all ways: of rows that are joined, one for each part.
-std::set<const Instr*> followed_counts(const Instr* x, int64_t d) {
+std::set<const Instr*> followed_counts(const Instr* x, int64_t d, const Calls& calls) {
   std::set<const Instr*> found;
   walk_behind(x, d, [&](const Place& place) {
-    if (is_count(place)) found.insert(place.first);
-    return !is_count(place);
+    const bool counts = is_count(place, calls);
+    if (counts) found.insert(place.first);
+    return !counts;
   });
   return found;
 }
 
 // The extent of a dimension with so many rows of each count.
-int64_t extent_with(const Instr* x, int64_t d, int64_t rows) {
+int64_t extent_with(const Instr* x, int64_t d, int64_t rows, const Calls& calls) {
   int64_t each = 1;
   for (size_t steps = 0; steps < kMostSeen; ++steps) {
-    if (d == 0 && hlo::is_first_rows(*x)) return each * std::min(rows, x->shape().dim(0));
+    if (is_count({x, d}, calls)) return each * std::min(rows, x->shape().dim(0));
     if (x->is(Opcode::concatenate) && x->dimensions()[0] == d) {
       int64_t sum = 0;
-      for (const Instr* part : x->operands()) sum += extent_with(part, d, rows);
+      for (const Instr* part : x->operands()) sum += extent_with(part, d, rows, calls);
       return each * sum;
     }
     const std::vector<Place> behind = dimensions_behind({x, d});
-    const auto counted = std::find_if(behind.begin(), behind.end(), [](const Place& place) {
-      return followed_count(place.first, place.second) != nullptr;
+    const auto counted = std::find_if(behind.begin(), behind.end(), [&](const Place& place) {
+      return followed_count(place.first, place.second, calls) != nullptr;
     });
     if (counted == behind.end()) break;
     const int64_t more = x->shape().dim(d), less = counted->first->shape().dim(counted->second);
@@ -111,8 +120,8 @@ int64_t extent_with(const Instr* x, int64_t d, int64_t rows) {
 }
 
 // The one whose rows it has, each once, or null.
-const Instr* count_of(const Instr* x, int64_t d) {
-  const Instr* call = followed_count(x, d);
+const Instr* count_of(const Instr* x, int64_t d, const Calls& calls) {
+  const Instr* call = followed_count(x, d, calls);
   return call != nullptr && call->shape().dim(0) == x->shape().dim(d) ? call : nullptr;
 }
 
@@ -123,18 +132,6 @@ const Instr* named_count(const Literal& named, int64_t element,
   const int64_t number = named.get_s64(element) - kFirstName;
   return number >= 0 && number < std::ssize(counted) ? counted[static_cast<size_t>(number)]
                                                      : nullptr;
-}
-
-// What `make` makes of x with a dimension as the outermost one, with the dimensions in their order.
-template <typename Make>
-Instr* with_outermost(hlo::Builder& b, Instr* x, int64_t dimension, const Make& make) {
-  if (dimension == 0) return make(x);
-  Ints outermost{dimension}, back(static_cast<size_t>(x->shape().rank()));
-  for (int64_t d = 0; d < x->shape().rank(); ++d)
-    if (d != dimension) outermost.push_back(d);
-  for (size_t d = 0; d < back.size(); ++d)
-    back[static_cast<size_t>(outermost[d])] = static_cast<int64_t>(d);
-  return b.transpose(make(b.transpose(x, outermost)), back);
 }
 
 // What stands in both at the same place.
@@ -186,7 +183,7 @@ int64_t dimension_of(const proto::Node& node, const std::vector<Value*>& inputs,
 
 bool Op::is_counted(const Instr* x, int64_t dimension) const {
   return !folding_ && limits_.decisions != nullptr && !limits_.decisions->calls->empty() &&
-         followed_count(x, dimension) != nullptr;
+         followed_count(x, dimension, *limits_.decisions->calls) != nullptr;
 }
 
 const std::pair<const Instr*, int64_t>* Op::bounded_behind(const Instr* x,
@@ -221,7 +218,8 @@ bool Op::is_multiple(size_t i, int64_t element, const Instr* x, int64_t dimensio
     const Literal& literal = value.elsewhere[k];
     return literal.shape() == value.shape() && literal.get_s64(element) == here / extent * other;
   };
-  return is_at(kOtherExtents, kExtents[kOtherExtents]) && is_at(kMoreExtents, more_extent(*place));
+  return is_at(kOtherExtents, kExtents[kOtherExtents]) &&
+         is_at(kMoreExtents, more_extent(*place, limits_.named));
 }
 
 Instr* element_by_element(hlo::Builder& b, const Value& value) {
@@ -256,14 +254,16 @@ Output Op::known_extents(size_t i, int64_t start, int64_t end) {
     const auto at = static_cast<size_t>(d);
     if (const Place* place = bounded_behind(value.instr, d)) {
       others[kOtherExtents][at] = kExtents[kOtherExtents];
-      others[kMoreExtents][at] = more_extent(*place);
+      others[kMoreExtents][at] = more_extent(*place, limits_.named);
     }
     const std::set<const Instr*> rows =
-        counts ? followed_counts(value.instr, d) : std::set<const Instr*>();
+        counts ? followed_counts(value.instr, d, *limits_.decisions->calls)
+               : std::set<const Instr*>();
     if (rows.empty()) continue;
     output.rows.insert(rows);
-    for (const size_t k : {0, 1}) others[k][at] = extent_with(value.instr, d, kExtents[k]);
-    const Instr* call = count_of(value.instr, d);
+    for (const size_t k : {0, 1})
+      others[k][at] = extent_with(value.instr, d, kExtents[k], *limits_.decisions->calls);
+    const Instr* call = count_of(value.instr, d, *limits_.decisions->calls);
     if (call == nullptr) continue;
     std::vector<Instr*>& named = limits_.decisions->counted;
     const auto found = std::find(named.begin(), named.end(), call);
@@ -293,7 +293,8 @@ Instr* Op::count_rows(Instr* x, const Instr* call) {
 }
 
 Instr* Op::first_part(Instr* x, int64_t dimension, int64_t elems) {
-  const Instr* call = is_counted(x, dimension) ? count_of(x, dimension) : nullptr;
+  const Instr* call =
+      is_counted(x, dimension) ? count_of(x, dimension, *limits_.decisions->calls) : nullptr;
   const auto cut = [&](Instr* from, int64_t d) {
     Ints limits = from->shape().extents();
     limits[static_cast<size_t>(d)] = elems;
@@ -301,31 +302,35 @@ Instr* Op::first_part(Instr* x, int64_t dimension, int64_t elems) {
   };
   if (elems == x->shape().dim(dimension)) return call == nullptr ? cut(x, dimension) : x;
   if (call == nullptr) return cut(x, dimension);
-  return with_outermost(b, x, dimension,
-                        [&](Instr* rows) { return count_rows(cut(rows, 0), call); });
+  return hlo::with_outermost(b, x, dimension,
+                             [&](Instr* rows) { return count_rows(cut(rows, 0), call); });
 }
 
 Instr* Op::as_many_as(Instr* x, size_t i) {
   const Value& extents = *value(i);
-  if (limits_.decisions == nullptr || extents.shape().elems() != x->shape().rank()) return x;
+  if (extents.shape().elems() != x->shape().rank()) return x;
+  for (int64_t d = 0; limits_.named != nullptr && d < x->shape().rank(); ++d)
+    if (!is_bounded(x, d)) x = open_rows(x, d, open_extent(i, d));
+  if (limits_.decisions == nullptr) return x;
   for (int64_t d = 0; !extents.elsewhere.empty() && d < x->shape().rank(); ++d) {
     const Instr* call = named_count(extents.elsewhere[kNamed], d, limits_.decisions->counted);
     if (call == nullptr || call->parent() != x->parent() ||
         x->shape().dim(d) != call->shape().dim(0))
       continue;
-    const Instr* own = count_of(x, d);
+    const Instr* own = count_of(x, d, *limits_.decisions->calls);
     if (own != nullptr && own->operand(1) == call->operand(1)) continue;
-    x = with_outermost(b, x, d, [&](Instr* rows) { return count_rows(rows, call); });
+    x = hlo::with_outermost(b, x, d, [&](Instr* rows) { return count_rows(rows, call); });
   }
   return x;
 }
 
-// Not folded: the elements of a constant follow no count.
-bool Importer::makes_counted_rows(const proto::Node& node, const Inputs& inputs) const {
+// Not folded: the elements of a constant follow no count, and no dimension that has a name.
+bool Importer::makes_open_rows(const proto::Node& node, const Inputs& inputs) const {
   const size_t shape = node.op_type == "Expand" ? 1 : 0;
   if ((node.op_type != "ConstantOfShape" && node.op_type != "Expand") || shape >= inputs.size() ||
       inputs[shape] == nullptr || inputs[shape]->elsewhere.empty())
     return false;
+  if (limits_.named != nullptr && node.op_type == "ConstantOfShape") return true;
   const Literal& named = inputs[shape]->elsewhere[kNamed];
   for (int64_t k = 0; k < named.elems(); ++k)
     if (named_count(named, k, decisions_.counted) != nullptr) return true;

@@ -305,7 +305,7 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
   hlo::NodeNames names = name_of(node);
   names.add(nodes_of(inputs));
   const bool moves_text = moves_texts(*entry, node, inputs);
-  if (entry->folds && small_and_known(inputs) && !makes_counted_rows(node, inputs)) {
+  if (entry->folds && small_and_known(inputs) && !makes_open_rows(node, inputs)) {
     if (std::optional<Outputs> outputs = fold_node(*entry, node, opset, inputs)) {
       if (moves_text) mark_texts(*outputs);
       if (follows_extents(inputs, *outputs))

@@ -129,7 +129,7 @@ class Importer {
   void find_bounded(const Value& input);
   void name_extents();  // onnx_named_extents.cc
   bool set_computed_extents();
-  bool makes_counted_rows(const proto::Node& node, const Inputs& inputs) const;
+  bool makes_open_rows(const proto::Node& node, const Inputs& inputs) const;
   // Whether folded values are to be computed by the graph, too, so that they are right for all
   // extents where they are read as values: floats, and what comes of them.
   bool follows_extents(const Inputs& inputs, const Outputs& folded) const;

@@ -2,30 +2,49 @@
 // that is resized to a given height. Each has a name and an input of its own, of which the shape
 // says it, so that it is a bounded dimension like those of the model's inputs; who runs the program
 // has the extent from the graph that computes it (Options::find_extents, api/computed_extents.h).
+#include <algorithm>
 #include <cctype>
 #include <unordered_set>
 
+#include "hlo/first_rows.h"
 #include "import/onnx_emit.h"
 #include "import/onnx_importer.h"
 
 namespace heddle::import {
 namespace {
 
+// All from which it is computed, with itself, from sizes of dimensions on.
+std::vector<const Instr*> computed_from(const Instr* value) {
+  std::vector<const Instr*> all{value};
+  std::unordered_set<const Instr*> seen(all.begin(), all.end());
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i]->is(Opcode::get_dimension_size)) continue;
+    for (const Instr* operand : all[i]->operands())
+      if (seen.insert(operand).second) all.push_back(operand);
+  }
+  return all;
+}
+
+bool has_dimensions(const std::vector<const Instr*>& all) {
+  return std::any_of(all.begin(), all.end(),
+                     [](const Instr* x) { return x->is(Opcode::get_dimension_size); });
+}
+
 // Whether it is computed from dimensions, and in floats: sums of them need no name.
 bool is_rounded(const Instr* value) {
-  std::vector<const Instr*> open{value};
-  std::unordered_set<const Instr*> seen(open.begin(), open.end());
-  bool dimensions = false, floats = false;
-  while (!open.empty()) {
-    const Instr* instr = open.back();
-    open.pop_back();
-    dimensions = dimensions || instr->is(Opcode::get_dimension_size);
-    floats = floats || tensor::is_float(instr->shape().type());
-    if (instr->is(Opcode::get_dimension_size)) continue;
-    for (const Instr* operand : instr->operands())
-      if (seen.insert(operand).second) open.push_back(operand);
-  }
-  return dimensions && floats;
+  const std::vector<const Instr*> all = computed_from(value);
+  return has_dimensions(all) && std::any_of(all.begin(), all.end(), [](const Instr* x) {
+           return tensor::is_float(x->shape().type());
+         });
+}
+
+// Whether it is computed from a product of dimensions.
+bool has_product(const Instr* value) {
+  const std::vector<const Instr*> all = computed_from(value);
+  return std::any_of(all.begin(), all.end(), [](const Instr* x) {
+    return x->is(Opcode::multiply) && has_dimensions(computed_from(x->operand(0))) &&
+           has_dimensions(computed_from(x->operand(1)));
+  });
 }
 
 // Of a list that is put together from others.
@@ -76,6 +95,38 @@ Instr* Op::computed_extent(size_t i, int64_t k) {
   if (!may_have_name) return nullptr;
   Instr* computed = b.convert(element(b, value.instr, k), Type::s64);
   return is_rounded(computed) ? computed : nullptr;
+}
+
+Instr* Op::open_extent(size_t i, int64_t k) {
+  Instr* all = value(i)->instr;
+  const bool is_open = limits_.named != nullptr && !folding_ && value(i)->literal &&
+                       is_bounded(i, k) && all != nullptr && !all->is(Opcode::constant) &&
+                       all->parent() == limits_.named->entry && all->shape().rank() <= 1;
+  if (!is_open) return nullptr;
+  if (all->shape().elems() != 1) all = b.slice(all, {k}, {k + 1}, {1});
+  return b.reshape(all, {});
+}
+
+Instr* Op::open_product(size_t i, int64_t k) {
+  Instr* extent = open_extent(i, k);
+  return extent != nullptr && has_product(extent) ? extent : nullptr;
+}
+
+Instr* Op::open_rows(Instr* x, int64_t dimension, Instr* extent) {
+  if (extent == nullptr) return x;
+  extent = b.convert(extent, Type::s32);
+  x = hlo::with_outermost(b, x, dimension,
+                          [&](Instr* rows) { return hlo::first_rows(b, rows, extent); });
+  limits_.named->bounded->emplace(x, dimension);
+  return x;
+}
+
+Instr* Op::open_part(Instr* x, int64_t dimension, Instr* start, int64_t size, Instr* extent) {
+  Instr* line = open_rows(b.iota(Shape::array(Type::s32, {size}), 0), 0, extent);
+  line = b.binary(Opcode::add, line, b.broadcast(b.convert(start, Type::s32), {size}, {}));
+  Instr* part = b.take(x, line, dimension);
+  if (extent != nullptr) limits_.named->bounded->emplace(part, dimension);
+  return part;
 }
 
 Instr* Op::named_positions(int64_t dimension, int64_t extent, Instr* computed) {

@@ -224,6 +224,15 @@ class Op {
   Instr* first_part(Instr* x, int64_t dimension, int64_t elems);
   // x, of which as many elements are there along each dimension as input i, known extents, says.
   Instr* as_many_as(Instr* x, size_t i);
+  // Element k of the known input i as the graph computes it, s64[], where there are extents with
+  // names and it differs with those of inputs; null: it does not.
+  Instr* open_extent(size_t i, int64_t k);
+  Instr* open_product(size_t i, int64_t k);  // null, too, where no dimensions are multiplied
+  // x, of whose dimension so many are there; null: all.
+  Instr* open_rows(Instr* x, int64_t dimension, Instr* extent);
+  // `size` elements of x along a dimension, from `start` (s64[]) on, of which so many are there.
+  // They are looked up: a slice that takes all at some extents would be something else there.
+  Instr* open_part(Instr* x, int64_t dimension, Instr* start, int64_t size, Instr* extent);
   // The extents of input i, from dimension `start` to `end`, as a known value: those of the bounds.
   Output known_extents(size_t i, int64_t start, int64_t end);
   // Whether there may be less of a dimension of x than it says, as it follows a count.

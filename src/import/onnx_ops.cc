@@ -28,6 +28,7 @@ const OpEntry* find_op(const proto::Node& node) {
                         quantize_ops,
                         loss_ops,
                         sample_ops,
+                        region_ops,
                         signal_ops,
                         dynamic_ops,
                         linear_algebra_ops,

@@ -47,6 +47,7 @@ std::span<const OpEntry> recurrent_ops();
 std::span<const OpEntry> quantize_ops();
 std::span<const OpEntry> loss_ops();
 std::span<const OpEntry> sample_ops();
+std::span<const OpEntry> region_ops();
 std::span<const OpEntry> signal_ops();
 std::span<const OpEntry> dynamic_ops();
 std::span<const OpEntry> linear_algebra_ops();

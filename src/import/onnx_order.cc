@@ -101,8 +101,13 @@ Outputs top_k(Op& op) {
     op.fail("k is {} for a dimension of {}", k, extents[static_cast<size_t>(axis)]);
   Instr* positions = iota(op, Type::s64, extents, axis);
   Instr* both = op.b.sort({op.in(0), positions}, axis, true, order(op, op.type(0), largest));
-  return {op.first_part(op.b.get_tuple_element(both, 0), axis, k),
-          op.first_part(op.b.get_tuple_element(both, 1), axis, k)};
+  Instr* open = op.opset() >= 10 ? op.open_extent(1, 0) : nullptr;
+  const auto first = [&](int64_t of) {
+    Instr* sorted = op.b.get_tuple_element(both, of);
+    return open ? op.open_part(sorted, axis, op.b.scalar(Type::s64, 0), k, open)
+                : op.first_part(sorted, axis, k);
+  };
+  return {first(0), first(1)};
 }
 
 constexpr OpEntry kOps[] = {

@@ -107,11 +107,33 @@ std::optional<int64_t> cut_at_end(const Ints& starts, const Ints& limits, const 
   return found;
 }
 
+// One that starts or ends at a product of extents with names. Null: it is something else.
+Instr* open_slice(Op& op, const std::vector<std::pair<int64_t, Range>>& ranges) {
+  if (op.opset() < 10 || ranges.size() != 1 || ranges[0].second.step != 1) return nullptr;
+  const bool known = op.known(1) != nullptr && op.known(2) != nullptr;
+  if (!known || (!op.open_product(1, 0) && !op.open_product(2, 0))) return nullptr;
+  const int64_t given[] = {op.known_ints(1, "starts")[0], op.known_ints(2, "ends")[0]};
+  if (given[0] < 0 || given[1] < given[0]) return nullptr;
+  const auto& [axis, range] = ranges[0];
+  const auto value = [&](size_t i) {
+    Instr* open = op.open_extent(i, 0);
+    const double here = static_cast<double>(given[i - 1]);
+    return open ? op.b.convert(open, Type::s64) : op.b.scalar(Type::s64, here);
+  };
+  Instr *start = value(1), *end = value(2);
+  if (Instr* extent = op.computed_extents(op.in(0), axis, axis + 1))
+    end = op.b.binary(Opcode::minimum, end, op.b.reshape(extent, {}));
+  Instr* size = op.b.binary(Opcode::subtract, end, start);
+  return op.open_part(op.in(0), axis, start, std::max<int64_t>(range.limit - range.start, 0), size);
+}
+
 Outputs slice(Op& op) {
   if (Instr* moving = moving_slice(op)) return {moving};
   const Ints extents = op.shape(0).extents();
   Ints starts(extents.size(), 0), limits = extents, steps(extents.size(), 1), reversed;
-  for (const auto& [axis, r] : slice_ranges(op)) {
+  const std::vector<std::pair<int64_t, Range>> ranges = slice_ranges(op);
+  if (Instr* open = open_slice(op, ranges)) return {open};
+  for (const auto& [axis, r] : ranges) {
     const auto at = static_cast<size_t>(axis);
     if (r.step > 0) {
       starts[at] = r.start;
@@ -159,6 +181,25 @@ Ints split_sizes(Op& op, int64_t extent) {
   return sizes;
 }
 
+// Where extents have names and decide the sizes, which no slice could follow: what stands from the
+// sum of the sizes in front. No value: the sizes are the same for all extents.
+std::optional<Outputs> open_parts(Op& op, int64_t axis, const Ints& sizes) {
+  std::vector<Instr*> open;
+  for (size_t k = 0; op.has(1) && k < sizes.size(); ++k)
+    open.push_back(op.open_extent(1, static_cast<int64_t>(k)));
+  if (std::all_of(open.begin(), open.end(), [](Instr* size) { return size == nullptr; }))
+    return std::nullopt;
+  Outputs outputs;
+  Instr* at = op.b.scalar(Type::s64, 0);
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    outputs.emplace_back(op.open_part(op.in(0), axis, at, sizes[k], open[k]));
+    Instr* size = open[k] ? op.b.convert(open[k], Type::s64)
+                          : op.b.scalar(Type::s64, static_cast<double>(sizes[k]));
+    at = op.b.binary(Opcode::add, at, size);
+  }
+  return outputs;
+}
+
 Outputs split(Op& op) {
   const int64_t axis = op.axis_attr(0, op.rank(0));
   const int64_t extent = op.shape(0).dim(axis);
@@ -171,6 +212,7 @@ Outputs split(Op& op) {
     total += size;
   }
   if (total != extent) op.fail("sizes [{}] do not sum to {}", fmt::join(sizes, ","), extent);
+  if (std::optional<Outputs> parts = open_parts(op, axis, sizes)) return *std::move(parts);
   Outputs outputs;
   int64_t at = 0;
   for (int64_t size : sizes) {
@@ -265,7 +307,7 @@ Instr* pad_value(Op& op) {
 
 // Zeros, or other values, behind the elements up to an extent that has a name. Null: it has none.
 Instr* pad_to_named(Op& op, Instr* x, int64_t dim, int64_t high, Instr* computed) {
-  Instr* size = op.b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{dim});
+  Instr* size = extent_of(op, x, dim, Type::s32);
   computed = op.b.binary(Opcode::add, op.b.convert(size, Type::s64), computed);
   Instr* positions = op.named_positions(dim, x->shape().dim(dim) + high, computed);
   if (positions == nullptr) return nullptr;

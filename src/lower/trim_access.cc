@@ -40,7 +40,8 @@ class Reader {
     int around = -1;
     for (const GridDim& dim : group.grid) {
       Variable& variable = variables_[dim.var.index()];
-      variable = {around, constant(dim.extent), LoopKind::parallel, true, true, false, false, {}};
+      variable = {around, constant(dim.extent), LoopKind::parallel, true, true, false, false, {},
+                  {}};
       around = static_cast<int>(dim.var.index());
     }
     return look_at(group.body, around);
@@ -48,6 +49,17 @@ class Reader {
 
   int64_t constant(ExprId id) const {
     return k_.expr(id).op == Op::constant ? k_.expr(id).imm : -1;
+  }
+
+  std::optional<Tail> tail(ExprId id) const {
+    const Expr* expr = &k_.expr(id);
+    if (expr->op == Op::max && constant(expr->operands[1]) == 0) expr = &k_.expr(expr->operands[0]);
+    if (expr->op != Op::min || constant(expr->operands[1]) < 0) return std::nullopt;
+    const Linear rest = kernel::linear(k_, expr->operands[0]);
+    if (!rest.is_of_variables() || rest.terms.size() != 1 || rest.terms[0].factor >= 0)
+      return std::nullopt;
+    return Tail{rest.terms[0].var.value, -rest.terms[0].factor, rest.constant,
+                constant(expr->operands[1])};
   }
 
   bool look_at(const std::vector<Stmt>& body, int around) {
@@ -61,7 +73,8 @@ class Reader {
       if (stmt.kind == StmtKind::loop) {
         inside = static_cast<int>(stmt.var.index());
         variables_[stmt.var.index()] = {
-            around, constant(stmt.extent), stmt.loop, false, true, false, {}};
+            around, constant(stmt.extent), stmt.loop, false, true, false, false,
+            {},     tail(stmt.extent)};
       }
       std::set<uint32_t> seen;
       for (ExprId id : expressions(stmt))
@@ -99,9 +112,8 @@ class Reader {
   // the others store nothing. The loop over the lanes itself does not stop.
   void add_lanes(Touch* access) {
     if (!lanes_ || !access->store || !is_given(access->buffer.index())) return;
-    const auto term = std::find_if(
-        access->index.terms.begin(), access->index.terms.end(),
-        [&](const Linear::Term& one) { return one.var == lanes_->var; });
+    const auto term = std::find_if(access->index.terms.begin(), access->index.terms.end(),
+                                   [&](const Linear::Term& one) { return one.var == lanes_->var; });
     if (term == access->index.terms.end() || term->factor < 1) return;
     const int64_t last = term->factor * (lanes_->count - 1);
     variables_[lanes_->var.index()].elsewhere = true;
@@ -281,6 +293,33 @@ Refusal find_accesses(const Kernel& kernel, const TrimRequest& request, Accesses
   Refusal refused = reader.run();
   if (!refused) *accesses = reader.take();
   return refused;
+}
+
+std::optional<int64_t> most_of(const Linear& index, const std::vector<Variable>& variables,
+                               const std::function<bool(const Linear::Term&)>& counts) {
+  // The loop over tiles of which this one goes through one, if they are one behind the other: both
+  // together end where the last one is cut.
+  const auto tile_of = [&](const Linear::Term& term) {
+    const std::optional<Tail>& tail = variables[term.var.index()].tail;
+    return std::find_if(index.terms.begin(), index.terms.end(), [&](const Linear::Term& other) {
+      return tail && other.var.value == tail->outer && other.factor == term.factor * tail->factor;
+    });
+  };
+  int64_t most = 0;
+  for (auto term = index.terms.begin(); term != index.terms.end(); ++term) {
+    if (!counts(*term)) continue;
+    const Variable& variable = variables[term->var.index()];
+    if (variable.most() < 0) return std::nullopt;
+    const auto is_in = [&](const Linear::Term& other) {
+      return counts(other) && tile_of(other) == term;
+    };
+    const auto tile = tile_of(*term);
+    if (tile != index.terms.end() && counts(*tile))
+      most += term->factor * (variable.tail->limit - 1);
+    else if (std::none_of(index.terms.begin(), index.terms.end(), is_in))
+      most += term->factor * (variable.most() - 1);
+  }
+  return most;
 }
 
 }  // namespace heddle::lower::trimming

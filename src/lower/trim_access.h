@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -47,6 +48,13 @@ struct Fact {
   int64_t low = 0, high = 0;  // constants that are added, the least and the most
 };
 
+// How far a loop goes whose extent is max(min(limit - factor * outer, most), 0): a tile's, of which
+// the last one is cut.
+struct Tail {
+  uint32_t outer = 0;
+  int64_t factor = 0, limit = 0, most = 0;
+};
+
 struct Variable {
   int parent = -1;      // the variable around it
   int64_t extent = -1;  // -1: not a constant
@@ -55,6 +63,9 @@ struct Variable {
   bool elsewhere = false;     // stores where there is no dynamic dimension, or is at odds
   bool known_static = false;  // moves in another dimension of an input or output
   std::optional<Fact> fact;
+  std::optional<Tail> tail;
+  // The most values that it has; -1: not known.
+  int64_t most() const { return extent < 0 && tail ? tail->most : extent; }
 };
 
 // floor_div(v, size) (`outer`) or floor_mod(v, size) of a loop's variable.
@@ -77,5 +88,9 @@ struct Accesses {
 // Refused: a kind of kernel that is not looked into, or an index of reduced numbers that is no sum
 // of variables.
 Refusal find_accesses(const Kernel& kernel, const TrimRequest& request, Accesses* accesses);
+
+// The most that some terms of an index are together; nothing: it is not known.
+std::optional<int64_t> most_of(const Linear& index, const std::vector<Variable>& variables,
+                               const std::function<bool(const Linear::Term&)>& counts);
 
 }  // namespace heddle::lower::trimming

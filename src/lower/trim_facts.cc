@@ -135,14 +135,12 @@ class Finder {
     }
     if (index.constant < 0) return std::nullopt;
     for (size_t d = 0; d < digits.size(); ++d) {
-      int64_t below = index.constant % digits[d].stride;
-      for (const Linear::Term& term : index.terms) {
-        if (term.factor >= digits[d].stride || goes_through(term, digits[d])) continue;
-        const int64_t extent = variables_[term.var.index()].extent;
-        if (extent < 0) return std::nullopt;
-        below += term.factor * (extent - 1);
-      }
-      if (below >= digits[d].stride) return std::nullopt;
+      const auto is_below = [&](const Linear::Term& term) {
+        return term.factor < digits[d].stride && !goes_through(term, digits[d]);
+      };
+      const std::optional<int64_t> below = most_of(index, variables_, is_below);
+      if (!below || index.constant % digits[d].stride + *below >= digits[d].stride)
+        return std::nullopt;
       const int64_t number = index.constant / digits[d].stride;
       parts[d].constant = number % digits[d].round;
     }
@@ -175,9 +173,9 @@ class Finder {
   }
 
   bool runs_through(const Linear::Term& term, const Digit& digit) const {
-    const int64_t extent = variables_[term.var.index()].extent;
+    const int64_t extent = variables_[term.var.index()].most();
     return term.factor > 0 && term.factor < digit.stride &&
-           (extent < 0 || extent > digit.stride / term.factor);
+           (extent < 0 || (extent - 1) * term.factor >= digit.stride);
   }
 
   // All smaller terms together, those that run through a digit, too, stay inside of what one value

@@ -164,6 +164,33 @@ TEST(Trim, TheLastStepOfASumIsOfItsParts) {
   EXPECT_EQ(reads[0], std::vector<int64_t>{16});
 }
 
+// Tiles of columns, of which the last one is cut, stay in their row: 3 rows of 12 in tiles of 8.
+TEST(Trim, TilesThatAreCutStayInTheirRow) {
+  Reads reads;
+  const auto summed = [&](const std::string& columns) {
+    TrimRequest wanted;
+    wanted.groups = {{BufferId(size_t{1}), 3, true}};
+    wanted.globals = {{{12, 0}}, {}, {}};
+    return trimmed(parsed("heddle.kernel 1\nkernel k {\n  buffer in0: f32[36] global in\n"
+                          "  buffer in1: s32[1] global in\n  buffer out0: f32[12] global out\n"
+                          "  buffer acc: f32[1] reg lanes 8\n  phase {\n    group grid (t 2) {\n"
+                          "vector l " +
+                          columns +
+                          " lanes 8 { acc[0] = 0:f32 }\n"
+                          "serial r 3 { vector l_1 " +
+                          columns +
+                          " lanes 8 {\n"
+                          "acc[0] = acc[0] + in0[r*12 + t*8 + l_1]\n} }\n"
+                          "vector l_2 " +
+                          columns +
+                          " lanes 8 { out0[t*8 + l_2] = acc[0] }\n"
+                          "    }\n  }\n}\n"),
+                   wanted, &reads);
+  };
+  EXPECT_THAT(summed("max(min(12 - t*8, 8), 0)"), HasSubstr("serial r trips {"));
+  EXPECT_EQ(summed("max(min(13 - t*8, 8), 0)"), "trim-digit") << "one of the next row";
+}
+
 // Rows of eight in vectors of sixteen: the lanes that a load leaves out are not in the next row.
 TEST(Trim, LanesThatALoadLeavesOut) {
   Reads reads;

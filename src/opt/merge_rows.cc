@@ -18,6 +18,7 @@
 #include "hlo/builder.h"
 #include "hlo/dim_classes.h"
 #include "hlo/first_rows.h"
+#include "opt/equal_counts.h"
 #include "opt/match.h"
 #include "opt/merged_places.h"
 #include "opt/passes.h"
@@ -363,6 +364,7 @@ Result<bool> merge_rows(hlo::Module& module, const PassContext&) {
   const bool counts = std::any_of(all.begin(), all.end(),
                                   [](const Instr* instr) { return hlo::is_first_rows(*instr); });
   if (module.symbols.empty() && !counts) return false;
+  share_equal_counts(module.entry());
   Merger merger(&module);
   int walks = 0;
   while (walks < kMostWalks && merger.walk()) ++walks;

@@ -21,8 +21,24 @@ Instr* repeated_scalar(const Instr* x) {
   return repeats ? x->operand(0) : nullptr;
 }
 
+// A line that is computed from 0, 1, … along it, as it is at other numbers. Null: it is something
+// else.
+Instr* computed_at(hlo::Builder& b, Instr* line, Instr* numbers) {
+  if (line->shape().rank() != 1) return nullptr;
+  if (line->is(Opcode::iota)) return b.convert(numbers, line->shape().type());
+  if (Instr* scalar = repeated_scalar(line)) return all(b, scalar, numbers);
+  if (!is_elementwise(line) && !line->is(Opcode::convert)) return nullptr;
+  std::vector<Instr*> operands;
+  for (Instr* operand : line->operands()) {
+    operands.push_back(computed_at(b, operand, numbers));
+    if (operands.back() == nullptr) return nullptr;
+  }
+  if (line->is(Opcode::convert)) return b.convert(operands[0], line->shape().type());
+  return b.make(line->opcode(), operands, line->attrs());
+}
+
 // What differs along one of the merged dimensions only, such as positions in a grid: it is looked
-// up by that one. Null: x is something else.
+// up by that one, or computed. Null: x is something else.
 Instr* pack_repeated(hlo::Builder& b, Instr* x, int64_t at, const MergedPlaces& places) {
   const auto merged = static_cast<int64_t>(places.digits.size());
   if (!x->is(Opcode::broadcast)) return nullptr;
@@ -44,7 +60,9 @@ Instr* pack_repeated(hlo::Builder& b, Instr* x, int64_t at, const MergedPlaces& 
   d = at;
   extents.erase(extents.begin() + at, extents.begin() + at + merged);
   extents.insert(extents.begin() + at, digit->shape().dim(0));
-  return b.broadcast(b.take(x->operand(0), digit, own), extents, dimensions);
+  Instr* line = computed_at(b, x->operand(0), digit);
+  if (!line) line = b.take(x->operand(0), digit, own);
+  return b.broadcast(line, extents, dimensions);
 }
 
 }  // namespace
