@@ -12,7 +12,8 @@ namespace {
 
 // Programs of small buckets, before one takes all.
 constexpr size_t kSmallBuckets = 2;
-constexpr size_t kMostRefused = 6;
+// Where more extents follow from those of the inputs, each is an import many times over: seconds.
+constexpr size_t kMostRefused = 6, kMostRefusedWithComputed = 3;
 constexpr int64_t kLeastBound = 4;  // of find_bounded
 // Graphs that a framework traces are several for one model, each with its buckets: fewer and wider
 // ones from here on.
@@ -135,7 +136,8 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
     ++small;
     if (is_in(made, *now)) return made;
   }
-  if (stopped_ || refused_.size() >= kMostRefused) return std::nullopt;
+  const size_t most = following_.empty() ? kMostRefused : kMostRefusedWithComputed;
+  if (stopped_ || refused_.size() >= most) return std::nullopt;
   narrow(*now, small, &bucket);
   const bool has_steps =
       std::ranges::any_of(differ_, [&](const auto& name) { return steps_.at(name) > 1; });
