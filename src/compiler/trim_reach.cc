@@ -34,13 +34,19 @@ std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
 std::set<int> shared_with_fixed(const std::vector<const Instr*>& all,
                                 const hlo::DimClasses& classes, const hlo::DimClasses& local) {
   const auto is_bounded = [&](const Instr* x, int64_t d) { return classes.symbol_of(x, d) >= 0; };
+  const auto is_fixed = [&](const Instr* x) {
+    for (int64_t d = 0; x->shape().is_array() && d < x->shape().rank(); ++d)
+      if (is_bounded(x, d)) return false;
+    return true;
+  };
   std::set<int64_t> fixed;
-  for (const Instr* instr : all)
-    for (const auto& [operand, dimension] : reduced_by(instr)) {
-      bool any = false;
-      for (int64_t d = 0; d < operand->shape().rank(); ++d) any = any || is_bounded(operand, d);
-      if (!any) fixed.insert(operand->shape().dim(dimension));
-    }
+  for (const Instr* instr : all) {
+    // The weights of a product are fixed, but it is made for each of its rows.
+    const std::vector<Instr*>& operands = instr->operands();
+    if (!std::all_of(operands.begin(), operands.end(), is_fixed)) continue;
+    for (const auto& [operand, dimension] : reduced_by(instr))
+      fixed.insert(operand->shape().dim(dimension));
+  }
   std::set<int> result;
   for (const Instr* instr : all)
     for (int64_t d = 0; instr->shape().is_array() && d < instr->shape().rank(); ++d)
