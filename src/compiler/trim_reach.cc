@@ -40,13 +40,13 @@ std::set<int> shared_with_fixed(const std::vector<const Instr*>& all,
     return true;
   };
   std::set<int64_t> fixed;
-  for (const Instr* instr : all) {
-    // The weights of a product are fixed, but it is made for each of its rows.
-    const std::vector<Instr*>& operands = instr->operands();
-    if (!std::all_of(operands.begin(), operands.end(), is_fixed)) continue;
-    for (const auto& [operand, dimension] : reduced_by(instr))
-      fixed.insert(operand->shape().dim(dimension));
-  }
+  for (const Instr* instr : all)
+    for (const auto& [operand, dimension] : reduced_by(instr)) {
+      // The weights of a product are, too, but it is made for each of its rows.
+      const bool has_rows =
+          instr->is(Opcode::dot) && !(is_fixed(instr->operand(0)) && is_fixed(instr->operand(1)));
+      if (is_fixed(operand) && !has_rows) fixed.insert(operand->shape().dim(dimension));
+    }
   std::set<int> result;
   for (const Instr* instr : all)
     for (int64_t d = 0; instr->shape().is_array() && d < instr->shape().rank(); ++d)

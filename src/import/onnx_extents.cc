@@ -70,7 +70,7 @@ int64_t more_extent(const Place& place, const NamedExtents* named) {
 
 using Calls = std::map<std::string, std::string>;  // Decisions::calls
 
-// Not a number of rows that follows from extents (Op::rows_of_extents).
+// Not a number of rows that follows from extents (Op::open_rows).
 bool is_count(const Place& place, const Calls& calls) {
   return place.second == 0 && hlo::is_first_rows(*place.first) &&
          calls.contains(place.first->name());

@@ -101,7 +101,8 @@ Instr* Op::open_extent(size_t i, int64_t k) {
   Instr* all = value(i)->instr;
   const bool is_open = limits_.named != nullptr && !folding_ && value(i)->literal &&
                        is_bounded(i, k) && all != nullptr && !all->is(Opcode::constant) &&
-                       all->parent() == limits_.named->entry && all->shape().rank() <= 1;
+                       all->parent() == limits_.named->entry &&
+                       b.computation() == limits_.named->entry && all->shape().rank() <= 1;
   if (!is_open) return nullptr;
   if (all->shape().elems() != 1) all = b.slice(all, {k}, {k + 1}, {1});
   return b.reshape(all, {});

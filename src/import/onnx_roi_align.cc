@@ -67,21 +67,28 @@ int64_t roi_samples(Op& op, int64_t low, int64_t bins, double scale, bool half) 
   return std::max<int64_t>(common, 1);
 }
 
-// Rows of C of [N,C,H,W] at the positions in N, H and W, which have equal shapes.
-Instr* roi_rows(Op& op, const std::vector<Instr*>& at) {
-  const Ints e = op.shape(0).extents();
+// [N,H,W,C] as rows of C: every sample reads whole rows.
+Instr* roi_image(Op& op) {
   Instr* image = op.b.transpose(op.b.convert(op.in(0), compute_type(op.type(0))), {0, 2, 3, 1});
-  Ints column = at[0]->shape().extents();
-  const auto rank = static_cast<int64_t>(column.size());
-  if (!op.is_bounded(op.in(0), 2) && !op.is_bounded(op.in(0), 3)) {
-    image = reshape(op, image, {e[0] * e[2] * e[3], e[1]});
-    Instr* first = binary(op, Opcode::multiply, at[0], e[2] * e[3]);
-    return op.b.take(image,
-                     add(op, add(op, first, binary(op, Opcode::multiply, at[1], e[3])), at[2]), 0);
+  if (op.is_bounded(op.in(0), 2) || op.is_bounded(op.in(0), 3)) return image;
+  const Ints e = image->shape().extents();
+  return reshape(op, image, {e[0] * e[1] * e[2], e[3]});
+}
+
+// Rows of the image at positions in N, [R], and in H and W, [R, ...].
+Instr* roi_rows(Op& op, Instr* image, Instr* batch, Instr* row, Instr* column) {
+  const Ints all = row->shape().extents(), e = op.shape(0).extents();
+  if (image->shape().rank() == 2) {
+    Instr* first = op.b.broadcast(binary(op, Opcode::multiply, batch, e[2] * e[3]), all, {0});
+    Instr* at = add(op, add(op, first, binary(op, Opcode::multiply, row, e[3])), column);
+    return op.b.take(image, at, 0);
   }
-  column.push_back(1);
+  const auto rank = static_cast<int64_t>(all.size());
+  Ints one = all;
+  one.push_back(1);
   std::vector<Instr*> columns;
-  for (Instr* one : at) columns.push_back(reshape(op, one, column));
+  for (Instr* at : {op.b.broadcast(batch, all, {0}), row, column})
+    columns.push_back(reshape(op, at, one));
   hlo::GatherAttrs attrs;
   attrs.slice_sizes = {1, 1, 1, e[1]};
   attrs.collapsed_slice_dims = attrs.start_index_map = {0, 1, 2};
@@ -132,7 +139,7 @@ Outputs roi_align(Op& op) {
   const Tap x = roi_tap(op, roi_positions(op, columns, count), extent_of(op, op.in(0), 3, compute));
   const auto of_row = [&](Instr* v) { return op.b.broadcast(v, all, {0, 1, 3}); };
   const auto of_column = [&](Instr* v) { return op.b.broadcast(v, all, {0, 2, 4}); };
-  Instr* image = op.b.broadcast(op.b.convert(op.in(2), Type::s32), all, {0});
+  Instr *image = roi_image(op), *batch = op.b.convert(op.in(2), Type::s32);
   Instr* counts = op.b.binary(Opcode::and_, of_row(y.counts), of_column(x.counts));
   const auto corner = [&](bool bottom, bool right) {
     const auto weight = [&](Instr* w, bool second) {
@@ -142,7 +149,7 @@ Outputs roi_align(Op& op) {
     Instr* column = op.b.convert(of_column(right ? x.high : x.low), Type::s32);
     Instr* w = times(op, of_row(weight(y.weight, bottom)), of_column(weight(x.weight, right)));
     w = select(op, counts, w, op.b.scalar(compute, 0));
-    return times(op, roi_rows(op, {image, row, column}),
+    return times(op, roi_rows(op, image, batch, row, column),
                  op.b.broadcast(w, with_channels, {0, 1, 2, 3, 4}));
   };
   Instr* parts[] = {corner(false, false), corner(false, true), corner(true, false),
