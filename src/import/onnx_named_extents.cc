@@ -79,10 +79,7 @@ Instr* Op::computed_extents(Instr* x, int64_t start, int64_t end) {
   if (limits_.named == nullptr || folding_ || x->parent() != limits_.named->entry) return nullptr;
   std::vector<Instr*> extents;
   for (int64_t d = start; d < end; ++d) {
-    Instr* extent = is_bounded(x, d)
-                        ? b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{d})
-                        : b.scalar(Type::s32, static_cast<double>(x->shape().dim(d)));
-    extents.push_back(b.reshape(b.convert(extent, Type::s64), {1}));
+    extents.push_back(b.reshape(extent_of(*this, x, d, Type::s64), {1}));
   }
   return extents.size() == 1 ? extents[0] : b.concatenate(extents, 0);
 }

@@ -158,8 +158,8 @@ class OpenPositions {
  public:
   OpenPositions(Op& op, const Settings& settings, Instr* x, const Axis& axis)
       : op_(op), settings_(settings), out_{axis.out} {
-    in_ = extent_of(x, axis.dim);
-    Instr* out = axis.positions != nullptr ? extent_of(axis.positions, 0)
+    in_ = extent_of(op_, x, axis.dim, Type::f64);
+    Instr* out = axis.positions != nullptr ? extent_of(op_, axis.positions, 0, Type::f64)
                                            : op.b.scalar(Type::f64, static_cast<double>(axis.out));
     Instr* o = axis.positions != nullptr
                    ? op.b.convert(axis.positions, Type::f64)
@@ -214,10 +214,6 @@ class OpenPositions {
 
  private:
   Instr* all(Instr* scalar) { return op_.b.broadcast(scalar, out_, {}); }
-  Instr* extent_of(Instr* x, int64_t dim) {
-    Instr* extent = op_.b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{dim});
-    return op_.b.convert(extent, Type::f64);
-  }
   Instr* less_one(Instr* extent) {
     return op_.b.binary(Opcode::subtract, extent, op_.b.scalar(Type::f64, 1));
   }

@@ -1,5 +1,7 @@
 #include "opt/merged_places.h"
 
+#include <unordered_map>
+
 #include "hlo/first_rows.h"
 #include "hlo/symbol.h"
 #include "opt/match.h"
@@ -21,21 +23,39 @@ Instr* repeated_scalar(const Instr* x) {
   return repeats ? x->operand(0) : nullptr;
 }
 
-// A line that is computed from 0, 1, … along it, as it is at other numbers. Null: it is something
-// else.
-Instr* computed_at(hlo::Builder& b, Instr* line, Instr* numbers) {
-  if (line->shape().rank() != 1) return nullptr;
-  if (line->is(Opcode::iota)) return b.convert(numbers, line->shape().type());
-  if (Instr* scalar = repeated_scalar(line)) return all(b, scalar, numbers);
-  if (!is_elementwise(line) && !line->is(Opcode::convert)) return nullptr;
-  std::vector<Instr*> operands;
-  for (Instr* operand : line->operands()) {
-    operands.push_back(computed_at(b, operand, numbers));
-    if (operands.back() == nullptr) return nullptr;
+// Lines that are computed from 0, 1, … along them, as they are at other numbers.
+class LineAt {
+ public:
+  LineAt(hlo::Builder* b, Instr* numbers) : b_(*b), numbers_(numbers) {}
+
+  // Null: it is something else.
+  Instr* of(Instr* line) {
+    const auto [known, added] = made_.emplace(line, nullptr);
+    if (!added) return known->second;
+    Instr* made = make(line);
+    return made_[line] = made;
   }
-  if (line->is(Opcode::convert)) return b.convert(operands[0], line->shape().type());
-  return b.make(line->opcode(), operands, line->attrs());
-}
+
+ private:
+  Instr* make(Instr* line) {
+    if (line->shape().rank() != 1) return nullptr;
+    const Type type = line->shape().type();
+    if (line->is(Opcode::iota)) return b_.convert(numbers_, type);
+    if (Instr* scalar = repeated_scalar(line)) return all(b_, scalar, numbers_);
+    if (!is_elementwise(line)) return nullptr;
+    std::vector<Instr*> operands;
+    for (Instr* operand : line->operands()) {
+      operands.push_back(of(operand));
+      if (operands.back() == nullptr) return nullptr;
+    }
+    const Shape shape = Shape::array(type, numbers_->shape().extents());
+    return b_.make(line->opcode(), operands, line->attrs(), {}, &shape);
+  }
+
+  hlo::Builder& b_;
+  Instr* numbers_;
+  std::unordered_map<const Instr*, Instr*> made_;
+};
 
 // What differs along one of the merged dimensions only, such as positions in a grid: it is looked
 // up by that one, or computed. Null: x is something else.
@@ -60,7 +80,7 @@ Instr* pack_repeated(hlo::Builder& b, Instr* x, int64_t at, const MergedPlaces& 
   d = at;
   extents.erase(extents.begin() + at, extents.begin() + at + merged);
   extents.insert(extents.begin() + at, digit->shape().dim(0));
-  Instr* line = computed_at(b, x->operand(0), digit);
+  Instr* line = LineAt(&b, digit).of(x->operand(0));
   if (!line) line = b.take(x->operand(0), digit, own);
   return b.broadcast(line, extents, dimensions);
 }
