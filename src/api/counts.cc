@@ -22,7 +22,7 @@ using import::Imported;
 // Rows. With more of them, what a plan at the bound takes could be out of all proportion.
 constexpr int64_t kMostRows = 1 << 14;
 // Of bounded dimensions: a bucket of 128 sequences of 128 tokens, each of which two experts get.
-constexpr int64_t kMostBesideBounds = 1 << 15;
+constexpr int64_t kMostBesideBounds = 1 << 24;
 
 // The outputs' dimensions that follow a count; `extent` is the number of the symbol.
 std::vector<import::OpenOutput> open_outputs(const hlo::DimClasses& classes,

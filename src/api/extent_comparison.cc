@@ -91,6 +91,24 @@ bool is_table(const Instr& instr) {
          });
 }
 
+// Whether all that read it take the lesser of it and a count that is never larger.
+bool limits_nothing(const Instr* constant) {
+  const auto counts_fewer = [&](const Instr* count) {
+    const std::vector<Instr*>& users = count->users();
+    return std::any_of(users.begin(), users.end(), [&](const Instr* user) {
+      return hlo::is_first_rows(*user) && user->operand(1) == count &&
+             user->shape().dim(0) <= constant->literal().get_s64(0);
+    });
+  };
+  const std::vector<Instr*>& users = constant->users();
+  return constant->is(Opcode::constant) && constant->shape().is_scalar() &&
+         tensor::is_integer(constant->shape().type()) &&
+         std::all_of(users.begin(), users.end(), [&](const Instr* user) {
+           return user->is(Opcode::minimum) &&
+                  counts_fewer(user->operand(user->operand(0) == constant ? 1 : 0));
+         });
+}
+
 // Slices of all that there is of a dimension are.
 bool gathers_agree(const Instr* a, const Instr* b) {
   auto x = a->attrs_as<hlo::GatherAttrs>();
@@ -150,6 +168,9 @@ Status ExtentComparison::same_structure(const Growth& growth) const {
                   attributes_agree(p[i], q[i], [&](int64_t d, int64_t more) {
                     return x[c].get() == a_.entry() ? growth(i, d, more) : more == 0;
                   });
+      // The k largest of so few that k says nothing.
+      same = same || (p[i]->is(Opcode::constant) && limits_nothing(q[i]) &&
+                      p[i]->literal().get_s64(0) >= q[i]->literal().get_s64(0));
       for (size_t k = 0; same && k < p[i]->operands().size(); ++k)
         same = first.at(p[i]->operand(k)) == second.at(q[i]->operand(k));
       if (!same) return depends(p[i]->name());

@@ -144,6 +144,18 @@ TEST(HostNative, SortsInTheTotalOrder) {
   EXPECT_FALSE(compare(jax_sort_text("f32", "1", "LT"), {}));
 }
 
+// Elements that are equal and come last anyway are not sorted; behind others they would be.
+TEST(HostNative, SortsLinesThatEndInEqualElements) {
+  for (const char* direction : {"LT", "GT", "LE", "GE"})
+    for (const char* dimension : {"0", "1", "2"})
+      for (const double last : {-1e30, 0.0, 1e30, -0.0})
+        for (const int64_t from : {0, 1, 90, 177})
+          EXPECT_TRUE(compare(sort_text(direction, dimension), [&](std::vector<Literal>& in) {
+            for (int64_t i = from; i < 180; ++i) in[0].set_f64(i, last);
+            if (from == 90) in[0].set_f64(7, std::nan(""));
+          }));
+}
+
 // Long lines are radix-sorted.
 TEST(HostNative, SortsLongLines) {
   for (const char* direction : {"LT", "GT"})

@@ -107,28 +107,54 @@ bool sort_by_bytes(std::vector<Keyed<T>>* line, std::vector<Keyed<T>>* moved, bo
   return true;
 }
 
+// How many elements of a line may move. Equal ones at its end stay where they are if they come
+// last in the order, too: a line of which less is there than it could hold ends so
+// (opt/mask_padding).
+template <typename KeyAt, typename Before>
+int64_t moving(const Sort& sort, KeyAt key_at, Before before) {
+  if (!sort.strict) return sort.n;
+  const auto last = key_at(sort.n - 1);
+  int64_t end = sort.n;
+  while (end > 0 && key_at(end - 1) == last) --end;
+  if (end + 1 >= sort.n) return sort.n;
+  for (int64_t i = 0; i < end; ++i)
+    if (before(last, key_at(i))) return sort.n;
+  return end;
+}
+
 // `key_of` converts an element of type T to its key.
 template <typename T, typename KeyOf, typename Before>
 void run_sort(const Sort& sort, Arguments arguments, Results results, KeyOf key_of, Before before) {
   using Key = decltype(key_of(T{}));
-  std::vector<Keyed<Key>> line(static_cast<size_t>(sort.n)), merged(line.size());
+  std::vector<Keyed<Key>> line, merged;
   const auto* keys = static_cast<const T*>(arguments[sort.key].data);
   for (int64_t o = 0; o < sort.outer; ++o) {
     for (int64_t s = 0; s < sort.step; ++s) {
       const int64_t base = o * sort.n * sort.step + s;
-      for (int64_t i = 0; i < sort.n; ++i)
-        line[static_cast<size_t>(i)] = {key_of(keys[base + i * sort.step]), base + i * sort.step};
+      const auto key_at = [&](int64_t i) { return key_of(keys[base + i * sort.step]); };
+      const int64_t n = moving(sort, key_at, before);
+      line.resize(static_cast<size_t>(n));
+      merged.resize(line.size());
+      for (int64_t i = 0; i < n; ++i)
+        line[static_cast<size_t>(i)] = {key_at(i), base + i * sort.step};
       constexpr int64_t kFewForBytes = 256;
       const bool by_bytes =
-          sort.strict && sort.n >= kFewForBytes && sort_by_bytes(&line, &merged, sort.descending);
+          sort.strict && n >= kFewForBytes && sort_by_bytes(&line, &merged, sort.descending);
       if (!by_bytes) sort_line(&line, &merged, before);
       for (size_t k = 0; k < results.size(); ++k) {
         const auto size = static_cast<size_t>(sort.bytes[k]);
         const auto* from = static_cast<const char*>(arguments[k].data);
         auto* to = static_cast<char*>(results[k].data);
-        for (int64_t i = 0; i < sort.n; ++i)
-          std::memcpy(to + (base + i * sort.step) * sort.bytes[k],
-                      from + line[static_cast<size_t>(i)].place * sort.bytes[k], size);
+        const auto move = [&](int64_t i, int64_t place, size_t bytes) {
+          std::memcpy(to + (base + i * sort.step) * sort.bytes[k], from + place * sort.bytes[k],
+                      bytes);
+        };
+        for (int64_t i = 0; i < n; ++i) move(i, line[static_cast<size_t>(i)].place, size);
+        if (sort.step == 1) {
+          move(n, base + n, size * static_cast<size_t>(sort.n - n));
+          continue;
+        }
+        for (int64_t i = n; i < sort.n; ++i) move(i, base + i * sort.step, size);
       }
     }
   }

@@ -14,6 +14,7 @@ namespace {
 using import::testing::attr;
 using import::testing::ints_tensor;
 using import::testing::kFloat;
+using import::testing::kInt64;
 using import::testing::node;
 using import::testing::Strings;
 using import::testing::value;
@@ -118,7 +119,6 @@ import::testing::Model scaled_and_padded() {
                      import::testing::tensor<float>("step", kFloat, {}, {4}),
                      import::testing::tensor<float>("f", kFloat, {1, 1, 1, 2}, {1, 1})};
   const auto to = [](int64_t type) { return std::vector{attr("to", type)}; };
-  constexpr int64_t kInt64 = 7;
   model.nodes = {
       node("Shape", {"x"}, {"all"}),
       node("Slice", {"all", "two", "four"}, {"size"}),
@@ -259,6 +259,71 @@ TEST(ResizedSizes, LevelsInOneRow) {
     EXPECT_THAT(y, ::testing::Pointwise(::testing::FloatNear(1e-5F), wanted)) << h << " by " << w;
     ASSERT_GE(wanted.size(), 2 * 2 * 3 + 5 + 4);
     EXPECT_GT(wanted[5], 99.0F) << "the second level";
+  }
+  EXPECT_LE(session.compilations(), 6);
+}
+
+// As RetinaNet goes on: of each pixel above a threshold its place in a grid, which meets no other
+// array, in the row of two levels cut apart again.
+TEST(ResizedSizes, PlacesInAGridThatIsOnlyLookedUp) {
+  import::testing::Model model = scaled_and_padded();
+  const import::testing::Message row = ints_tensor("row", {-1});
+  for (const import::testing::Message& constant :
+       {row, ints_tensor("h", {2}), ints_tensor("w", {3}), ints_tensor("one", {1}),
+        ints_tensor("hundred", {100}), import::testing::tensor<int64_t>("start", kInt64, {}, {0}),
+        import::testing::tensor<int64_t>("delta", kInt64, {}, {1}),
+        import::testing::tensor<float>("half", kFloat, {}, {0.5})})
+    model.constants.push_back(constant);
+  const auto add = [&](const std::string& type, const Strings& inputs, const Strings& outputs,
+                       const std::vector<import::testing::Message>& attributes = {}) {
+    model.nodes.push_back(node(type, inputs, outputs, attributes));
+  };
+  const auto axis = [](int64_t of) { return std::vector{attr("axis", of)}; };
+  add("MaxPool", {"padded"}, {"halved"},
+      {attr("kernel_shape", Ints{2, 2}), attr("strides", Ints{2, 2})});
+  for (const std::string level : {"padded", "halved"}) {
+    add("Shape", {level}, {level + "_shape"});
+    for (const std::string side : {"h", "w"}) {
+      add("Gather", {level + "_shape", side}, {level + "_" + side});
+      add("Squeeze", {level + "_" + side, "zero"}, {level + "_all_" + side});
+      add("Range", {"start", level + "_all_" + side, "delta"}, {level + "_line_" + side});
+    }
+    add("Mul", {level + "_h", level + "_w"}, {level + "_n"});
+    add("Mul", {level + "_line_h", "hundred"}, {level + "_hundreds"});
+    add("Unsqueeze", {level + "_hundreds", "one"}, {level + "_column"});
+    add("Add", {level + "_column", level + "_line_w"}, {level + "_grid"});
+    add("Reshape", {level + "_grid", "row"}, {level + "_places"});
+    add("Reshape", {level, "row"}, {level + "_row"});
+  }
+  add("Concat", {"padded_places", "halved_places"}, {"places"}, axis(0));
+  add("Concat", {"padded_row", "halved_row"}, {"row_of_all"}, axis(0));
+  add("Add", {"padded_n", "halved_n"}, {"all_n"});
+  for (const std::string level : {"padded", "halved"}) {
+    const bool is_first = level == "padded";
+    for (const std::string of : {"places", "row_of_all"})
+      add("Slice", {of, is_first ? "zero" : "padded_n", is_first ? "padded_n" : "all_n", "zero"},
+          {level + "_part_of_" + of});
+    add("Greater", {level + "_part_of_row_of_all", "half"}, {level + "_above"});
+    add("NonZero", {level + "_above"}, {level + "_found"});
+    add("Squeeze", {level + "_found", "zero"}, {level + "_at"});
+    add("Gather", {level + "_part_of_places", level + "_at"}, {level + "_picked"});
+  }
+  add("Concat", {"padded_picked", "halved_picked"}, {"picked"}, axis(0));
+  add("Cast", {"picked"}, {"y"}, {attr("to", int64_t{kFloat})});
+  model.outputs = {"y"};
+  Session session(model, {}, true);
+  ASSERT_EQ(session.error(), "");
+  for (int64_t k = 0; k < 20; ++k) {
+    const int64_t h = 5 + k * 7 % 23, w = 4 + k * 5 % 29;
+    Floats x(static_cast<size_t>(h * w));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i + i));
+    Session exact(model, {}, true);
+    for (Session* one : {&session, &exact}) one->set_shape(0, {1, 1, h, w});
+    const Floats y = session.run(x.data(), nullptr), wanted = exact.run(x.data(), nullptr);
+    ASSERT_EQ(session.error(), "");
+    ASSERT_EQ(exact.error(), "");
+    EXPECT_EQ(y, wanted) << h << " by " << w;
+    EXPECT_GT(wanted.size(), 5);
   }
   EXPECT_LE(session.compilations(), 6);
 }

@@ -408,6 +408,7 @@ void DimClasses::relate(const Instr* instr) {
     case Opcode::custom_call:
       if (is_select_boxes(*instr)) return relate_boxes(instr);
       if (!is_first_rows(*instr)) break;
+      if (const auto like = counted_like(*instr)) join(at(instr, 0), at(like->first, like->second));
       return join_all(instr, 0, instr->operand(0), 0);
     default:
       break;

@@ -14,6 +14,14 @@ bool is_first_rows(const Instr& instr) {
          instr.attrs_as<CustomCallAttrs>().custom_call_target == kFirstRows;
 }
 
+std::optional<std::pair<const Instr*, int64_t>> counted_like(const Instr& first_rows) {
+  const Instr* size = first_rows.operand(1);
+  if (!size->is(Opcode::get_dimension_size)) return std::nullopt;
+  const int64_t d = size->attrs_as<DimensionAttrs>().dimension;
+  if (size->operand(0)->shape().dim(d) != first_rows.shape().dim(0)) return std::nullopt;
+  return std::pair<const Instr*, int64_t>(size->operand(0), d);
+}
+
 bool is_counted_part(const Instr& instr) {
   if (!instr.is(Opcode::slice) || instr.users().empty()) return false;
   const auto& attrs = instr.attrs_as<SliceAttrs>();
@@ -43,7 +51,7 @@ bool is_padding_mask(const Instr* value) {
 std::vector<Symbol> symbols_of(const Module& module) {
   std::vector<Symbol> result = module.symbols;
   for (Instr* instr : module.entry()->instrs()) {
-    if (!is_first_rows(*instr)) continue;
+    if (!is_first_rows(*instr) || counted_like(*instr)) continue;
     const auto given = std::find_if(result.begin(), result.end(), [&](const Symbol& symbol) {
       if (symbol.call)
         return symbol.bound == instr->shape().dim(0) &&

@@ -6,10 +6,12 @@
 // entry marks it by the custom call "heddle.first_rows": (x, n, m) -> x, of whose dimension 0 only
 // the first n rows are valid. n and m are s32[]; m is max(n, 1), the trip bound of loops that stop
 // at the extent. If n is the extent of a symbol in the list, or that of another such call with as
-// many rows, the valid rows are that symbol's.
+// many rows, the valid rows are that symbol's. If n is what get-dimension-size says of a dimension
+// with as many, that dimension's.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +47,9 @@ const Instr* behind_shapes(const Instr* value);
 
 std::string symbols_text(const std::vector<Symbol>& symbols);  // with braces
 bool is_first_rows(const Instr& instr);
+// The dimension of another value that has as many rows as such a call, if it says so by
+// get-dimension-size.
+std::optional<std::pair<const Instr*, int64_t>> counted_like(const Instr& first_rows);
 // A slice of the first elements of dimension 0 of which only heddle.first_rows reads: of these as
 // many are there as that says.
 bool is_counted_part(const Instr& instr);

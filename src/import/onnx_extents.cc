@@ -283,9 +283,10 @@ Instr* Op::count_rows(Instr* x, const Instr* call) {
   const int64_t most = std::min(x->shape().dim(0), call->shape().dim(0));
   Instr*& n = limits_.decisions->counts[{call->operand(1), most}];
   if (n == nullptr)
-    n = most == call->shape().dim(0) ? call->operand(1)
-                                     : b.binary(Opcode::minimum, call->operand(1),
-                                                b.scalar(Type::s32, static_cast<double>(most)));
+    n = most == call->shape().dim(0) && limits_.bounded.empty()
+            ? call->operand(1)
+            : b.binary(Opcode::minimum, call->operand(1),
+                       b.scalar(Type::s32, static_cast<double>(most)));
   Instr* counted = hlo::first_rows(b, x, n);
   std::map<std::string, std::string>& calls = *limits_.decisions->calls;
   calls.emplace(counted->name(), calls.at(call->name()));
@@ -300,8 +301,11 @@ Instr* Op::first_part(Instr* x, int64_t dimension, int64_t elems) {
     limits[static_cast<size_t>(d)] = elems;
     return b.slice(from, Ints(limits.size(), 0), limits, {});
   };
-  if (elems == x->shape().dim(dimension)) return call == nullptr ? cut(x, dimension) : x;
   if (call == nullptr) return cut(x, dimension);
+  // Of bounded extents there may be fewer rows than are asked for, so that a slice would take all.
+  if (!limits_.bounded.empty())
+    return b.take(x, count_rows(b.iota(Shape::array(Type::s32, {elems}), 0), call), dimension);
+  if (elems == x->shape().dim(dimension)) return x;
   return hlo::with_outermost(b, x, dimension,
                              [&](Instr* rows) { return count_rows(cut(rows, 0), call); });
 }
@@ -326,11 +330,13 @@ Instr* Op::as_many_as(Instr* x, size_t i) {
 
 // Not folded: the elements of a constant follow no count, and no dimension that has a name.
 bool Importer::makes_open_rows(const proto::Node& node, const Inputs& inputs) const {
-  const size_t shape = node.op_type == "Expand" ? 1 : 0;
-  if ((node.op_type != "ConstantOfShape" && node.op_type != "Expand") || shape >= inputs.size() ||
-      inputs[shape] == nullptr || inputs[shape]->elsewhere.empty())
+  const bool is_range = node.op_type == "Range";
+  const size_t shape = node.op_type == "Expand" || is_range ? 1 : 0;
+  if ((node.op_type != "ConstantOfShape" && node.op_type != "Expand" && !is_range) ||
+      shape >= inputs.size() || inputs[shape] == nullptr || inputs[shape]->elsewhere.empty())
     return false;
-  if (limits_.named != nullptr && node.op_type == "ConstantOfShape") return true;
+  if (limits_.named != nullptr && node.op_type != "Expand") return true;
+  if (is_range) return false;
   const Literal& named = inputs[shape]->elsewhere[kNamed];
   for (int64_t k = 0; k < named.elems(); ++k)
     if (named_count(named, k, decisions_.counted) != nullptr) return true;

@@ -107,6 +107,7 @@ Outputs range_op(Op& op) {
     steps = op.b.binary(Opcode::multiply, steps, splat(op, reshape(op, op.in(2), {}), extents));
   if (start != 0)
     steps = op.b.binary(Opcode::add, steps, splat(op, reshape(op, op.in(0), {}), extents));
+  if (start == 0 && delta == 1) steps = op.rows_like(steps, 1);
   return {op.first_rows(steps, count)};
 }
 

@@ -4,6 +4,7 @@
 // has the extent from the graph that computes it (Options::find_extents, api/computed_extents.h).
 #include <algorithm>
 #include <cctype>
+#include <tuple>
 #include <unordered_set>
 
 #include "hlo/first_rows.h"
@@ -47,8 +48,8 @@ bool has_product(const Instr* value) {
   });
 }
 
-// Of a list that is put together from others.
-Instr* element(hlo::Builder& b, Instr* list, int64_t k) {
+// Of a list that is put together from others: the one, and the number in it.
+std::pair<Instr*, int64_t> part_of(Instr* list, int64_t k) {
   while (list->is(Opcode::concatenate)) {
     Instr* of = nullptr;
     for (Instr* part : list->operands()) {
@@ -61,9 +62,32 @@ Instr* element(hlo::Builder& b, Instr* list, int64_t k) {
     }
     list = of;
   }
+  return {list, k};
+}
+
+Instr* element(hlo::Builder& b, Instr* list, int64_t k) {
+  std::tie(list, k) = part_of(list, k);
   if (list->is(Opcode::convert))
     return b.convert(element(b, list->operand(0), k), list->shape().type());
   return b.reshape(list->shape().elems() == 1 ? list : b.slice(list, {k}, {k + 1}, {1}), {});
+}
+
+// The size of a dimension that a number is, through lists of such sizes; null: something else.
+Instr* size_behind(Instr* number) {
+  while (number->shape().elems() == 1 && !number->operands().empty()) {
+    if (number->is(Opcode::get_dimension_size)) return number;
+    if (number->is(Opcode::slice) && number->shape().rank() == 1) {
+      const auto [list, k] =
+          part_of(number->operand(0), number->attrs_as<hlo::SliceAttrs>().starts[0]);
+      if (list->shape().elems() != 1) return nullptr;
+      number = list;
+    } else if (number->is(Opcode::convert) || number->is(Opcode::reshape)) {
+      number = number->operand(0);
+    } else {
+      return nullptr;
+    }
+  }
+  return nullptr;
 }
 
 std::string legal_part(std::string_view name) {
@@ -112,11 +136,17 @@ Instr* Op::open_product(size_t i, int64_t k) {
 
 Instr* Op::open_rows(Instr* x, int64_t dimension, Instr* extent) {
   if (extent == nullptr) return x;
-  extent = b.convert(extent, Type::s32);
+  Instr* size = size_behind(extent);  // by itself, it says whose rows they are as many as
+  extent = size != nullptr ? size : b.convert(extent, Type::s32);
   x = hlo::with_outermost(b, x, dimension,
                           [&](Instr* rows) { return hlo::first_rows(b, rows, extent); });
   limits_.named->bounded->emplace(x, dimension);
   return x;
+}
+
+Instr* Op::rows_like(Instr* x, size_t i) {
+  Instr* extent = open_extent(i, 0);
+  return extent != nullptr && size_behind(extent) != nullptr ? open_rows(x, 0, extent) : x;
 }
 
 Instr* Op::open_part(Instr* x, int64_t dimension, Instr* start, int64_t size, Instr* extent) {

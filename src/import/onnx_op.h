@@ -230,6 +230,9 @@ class Op {
   Instr* open_product(size_t i, int64_t k);  // null, too, where no dimensions are multiplied
   // x, of whose dimension so many are there; null: all.
   Instr* open_rows(Instr* x, int64_t dimension, Instr* extent);
+  // x, with as many rows as a dimension has, if the known input i is what the graph computes of its
+  // extent alone.
+  Instr* rows_like(Instr* x, size_t i);
   // `size` elements of x along a dimension, from `start` (s64[]) on, of which so many are there.
   // They are looked up: a slice that takes all at some extents would be something else there.
   Instr* open_part(Instr* x, int64_t dimension, Instr* start, int64_t size, Instr* extent);

@@ -27,7 +27,8 @@ bool are_alike(const Instr* a, const Instr* b) {
 
 }  // namespace
 
-void share_equal_counts(hlo::Computation* computation) {
+void share_equal_counts(hlo::Computation* computation, const hlo::DimClasses* classes) {
+  std::map<std::pair<int, int64_t>, Instr*> sizes;  // by class and extent
   std::map<std::pair<Opcode, std::vector<const Instr*>>, std::vector<Instr*>> all;
   std::unordered_map<const Instr*, Instr*> first;  // of those that are equal
   const auto first_of = [&](Instr* x) {
@@ -39,6 +40,14 @@ void share_equal_counts(hlo::Computation* computation) {
       for (size_t k = 1; k < x->operands().size(); ++k)
         computation->replace_operand(x, k, first_of(x->operand(k)));
     if (!is_arithmetic(x) || x->is(Opcode::parameter)) continue;
+    if (classes && x->is(Opcode::get_dimension_size)) {
+      const Instr* of = x->operand(0);
+      const int64_t d = x->attrs_as<hlo::DimensionAttrs>().dimension;
+      Instr* size =
+          sizes.emplace(std::pair(classes->of(of, d), of->shape().dim(d)), x).first->second;
+      if (size != x) first.emplace(x, size);
+      continue;
+    }
     std::vector<const Instr*> operands;
     for (Instr* operand : x->operands()) operands.push_back(first_of(operand));
     std::vector<Instr*>& alike = all[{x->opcode(), std::move(operands)}];

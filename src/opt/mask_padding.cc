@@ -87,6 +87,7 @@ class Masker {
       const Instr* x = instr->operand(0);
       const int64_t d = instr->attrs_as<hlo::DimensionAttrs>().dimension;
       const int symbol = symbol_of(x, d);
+      drop_multiples(instr, symbol);
       entry_->replace_all_uses(
           instr, symbol >= 0
                      ? valid_elements(symbol, x->shape().dim(d))
@@ -94,6 +95,16 @@ class Masker {
     }
     for (size_t s = 0; s < symbols_.size(); ++s)
       if (symbols_[s].call) extents_[s] = symbols_[s].call->operand(1);
+  }
+
+  // Rows that are said to be as many as those of this dimension, where that is several to each of
+  // its symbol's: nothing would say of which symbol they are.
+  void drop_multiples(const Instr* size, int symbol) {
+    const std::vector<Instr*> users = size->users();
+    for (Instr* user : users)
+      if (hlo::is_first_rows(*user) && hlo::counted_like(*user) &&
+          (symbol < 0 || user->shape().dim(0) != symbols_[static_cast<size_t>(symbol)].bound))
+        entry_->replace_all_uses(user, user->operand(0));
   }
 
   // All that an extent adds to one instruction is looked at together.

@@ -368,6 +368,10 @@ Result<bool> merge_rows(hlo::Module& module, const PassContext&) {
   Merger merger(&module);
   int walks = 0;
   while (walks < kMostWalks && merger.walk()) ++walks;
+  if (walks > 0) {  // sizes of what was merged, and alike
+    const hlo::DimClasses classes(module);
+    share_equal_counts(module.entry(), &classes);
+  }
   module.entry()->remove_dead();
   return walks > 0;
 }
