@@ -182,6 +182,7 @@ class Trimming {
     const WindowReads& windows;
     std::unordered_map<int, int64_t> times;
     std::set<int> cut;  // classes whose loops may be those of a longer array that this is part of
+    std::set<std::pair<size_t, int64_t>> spread = {};  // dimensions of inputs (is_spread)
     std::map<std::pair<int, int64_t>, int> groups = {};
     Request result = {};
   };
@@ -239,10 +240,11 @@ class Trimming {
       const auto found = making->times.find(number_class);
       const int64_t each = found == making->times.end() ? 1 : found->second;
       const bool is_result = outer == making->fusion;
-      digits.push_back({std::max<int64_t>(stride * numbers / each, 1),
-                        group_of(s, number_class, each, making),
-                        is_result ? reaches_.of(outer, leaf, d).granule : 1,
-                        !is_result && making->windows.of_input(number, s)});
+      digits.push_back(
+          {std::max<int64_t>(stride * numbers / each, 1), group_of(s, number_class, each, making),
+           is_result ? reaches_.of(outer, leaf, d).granule : 1,
+           !is_result &&
+               (making->windows.of_input(number, s) || making->spread.contains({number, d}))});
       dims.push_back(d);
     }
     if (!digits.empty() && elems != shape.elems())
@@ -250,6 +252,16 @@ class Trimming {
     if (!digits.empty() && shape.layout() &&
         shape.layout() != shape.without_layout().layout_or_default())
       result.refused = Decision::no("trim-form", "an array with a layout of its own");
+  }
+
+  // Whether each number of an input stands for several of those that are computed, as pixels of an
+  // image that is enlarged: it says nothing of the loops either.
+  bool is_spread(int number_class, size_t input, int64_t extent, int64_t times, int symbol,
+                 const Making& making) const {
+    const int64_t numbers = extent / symbols_[static_cast<size_t>(symbol)].bound;
+    if (input >= making.fusion->operands().size() || numbers >= times || times % numbers != 0)
+      return false;
+    return !reduces(all_of(*making.fusion->called().at(0)), making.local, number_class);
   }
 
   // Classes of which an array has other dimensions inside than what is merged: they are counted by
@@ -270,7 +282,11 @@ class Trimming {
           inside *= shape.dim(e);
         else if (shape.dim(e) != 1)
           break;
-      if (inside != found->second) making->times.erase(found);
+      if (inside == found->second) continue;
+      if (is_spread(found->first, number, shape.dim(d), found->second, s, *making))
+        making->spread.emplace(number, d);
+      else
+        making->times.erase(found);
     }
   }
 
@@ -284,8 +300,12 @@ class Trimming {
   Request make_request(const Instr* fusion, const hlo::DimClasses& local,
                        const kernel::Kernel& kernel, const WindowReads& windows) const {
     const hlo::Computation& computation = *fusion->called().at(0);
-    Making making{
-        fusion, local, kernel, windows, numbers_of(fusion, local), cut_in(computation, local)};
+    Making making{fusion,
+                  local,
+                  kernel,
+                  windows,
+                  numbers_of(all_of(computation), classes_, symbols_, local),
+                  cut_in(all_of(computation), local)};
     making.cut.merge(shared_with_fixed(all_of(computation), classes_, local));
     for (size_t i = 0; i < fusion->operands().size(); ++i)
       drop_split(computation.parameters()[i], 0, fusion->operand(i), 0, i, &making);
@@ -310,44 +330,6 @@ class Trimming {
       }
     }
     return std::move(making.result);
-  }
-
-  static std::set<int> cut_in(const hlo::Computation& computation, const hlo::DimClasses& local) {
-    std::set<int> result;
-    for (const Instr* instr : all_of(computation))
-      for (const auto& [operand, d] : hlo::cut_dimensions(instr))
-        result.insert(local.of(operand, d));
-    return result;
-  }
-
-  // Loops run over the dimensions of these, not of what only gives elements other places.
-  static bool computes(const Instr* instr) {
-    return hlo::has_trait(instr->opcode(), hlo::Trait::elementwise) || instr->is(Opcode::dot) ||
-           instr->is(Opcode::reduce) || instr->is(Opcode::gather) ||
-           instr->is(Opcode::convolution) || instr->is(Opcode::reduce_window);
-  }
-
-  // Classes whose dimension is merged with what is inside of it where something is computed, as
-  // rows with a batch: how many numbers one of the extent is there.
-  std::unordered_map<int, int64_t> numbers_of(const Instr* fusion,
-                                              const hlo::DimClasses& local) const {
-    std::unordered_map<int, int64_t> result;
-    const auto add = [&](const Instr* instr, int64_t d, size_t leaf, int64_t extent) {
-      const int s = classes_.symbol_of(instr, d, leaf);
-      if (s < 0) return;
-      int64_t& times = result.emplace(local.of(instr, d, leaf), 1).first->second;
-      times = std::max(times, extent / symbols_[static_cast<size_t>(s)].bound);
-    };
-    for (const Instr* instr : all_of(*fusion->called().at(0))) {
-      for (const auto& [operand, d] : reduced_by(instr))
-        add(operand, d, 0, operand->shape().dim(d));
-      if (!computes(instr)) continue;
-      const std::vector<tensor::Shape> leaves = hlo::leaves_of(instr->shape());
-      for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
-        for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
-          add(instr, d, leaf, leaves[leaf].dim(d));
-    }
-    return result;
   }
 
   // The inputs whose padding the kernel's reductions read, or that it hands on to where it is

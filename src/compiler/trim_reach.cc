@@ -31,6 +31,51 @@ std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
   return result;
 }
 
+std::set<int> cut_in(const std::vector<const Instr*>& all, const hlo::DimClasses& local) {
+  std::set<int> result;
+  for (const Instr* instr : all)
+    for (const auto& [operand, d] : hlo::cut_dimensions(instr)) result.insert(local.of(operand, d));
+  return result;
+}
+
+// Loops run over the dimensions of these, not of what only gives elements other places.
+static bool computes(const Instr* instr) {
+  return hlo::has_trait(instr->opcode(), hlo::Trait::elementwise) || instr->is(Opcode::dot) ||
+         instr->is(Opcode::reduce) || instr->is(Opcode::gather) || instr->is(Opcode::convolution) ||
+         instr->is(Opcode::reduce_window);
+}
+
+std::unordered_map<int, int64_t> numbers_of(const std::vector<const Instr*>& all,
+                                            const hlo::DimClasses& classes,
+                                            const std::vector<hlo::Symbol>& symbols,
+                                            const hlo::DimClasses& local) {
+  std::unordered_map<int, int64_t> result;
+  const auto add = [&](const Instr* instr, int64_t d, size_t leaf, int64_t extent) {
+    const int s = classes.symbol_of(instr, d, leaf);
+    if (s < 0) return;
+    int64_t& times = result.emplace(local.of(instr, d, leaf), 1).first->second;
+    times = std::max(times, extent / symbols[static_cast<size_t>(s)].bound);
+  };
+  for (const Instr* instr : all) {
+    for (const auto& [operand, d] : reduced_by(instr)) add(operand, d, 0, operand->shape().dim(d));
+    if (!computes(instr)) continue;
+    const std::vector<tensor::Shape> leaves = hlo::leaves_of(instr->shape());
+    for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
+      for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
+        add(instr, d, leaf, leaves[leaf].dim(d));
+  }
+  return result;
+}
+
+bool reduces(const std::vector<const Instr*>& all, const hlo::DimClasses& local, int of_class) {
+  return std::any_of(all.begin(), all.end(), [&](const Instr* instr) {
+    const auto reduced = reduced_by(instr);
+    return std::any_of(reduced.begin(), reduced.end(), [&](const auto& one) {
+      return local.of(one.first, one.second) == of_class;
+    });
+  });
+}
+
 std::set<int> shared_with_fixed(const std::vector<const Instr*>& all,
                                 const hlo::DimClasses& classes, const hlo::DimClasses& local) {
   const auto is_bounded = [&](const Instr* x, int64_t d) { return classes.symbol_of(x, d) >= 0; };

@@ -13,9 +13,21 @@
 
 namespace heddle::compiler {
 
-// Classes (of `local`, inside a fusion) of bounded dimensions whose loops may be those that reduce
-// another array of equal extent, which is all there: kernels that have nothing to do with each
-// other are joined. `all`: what the fusion computes.
+// Of what a fusion computes (`all`); classes of `local` are those inside of it.
+
+// Classes whose loops may be those of a longer array that they are part of.
+std::set<int> cut_in(const std::vector<const hlo::Instr*>& all, const hlo::DimClasses& local);
+// Whether one of these reduces a dimension of the class.
+bool reduces(const std::vector<const hlo::Instr*>& all, const hlo::DimClasses& local, int of_class);
+// By class: how many numbers there are to one of the extent, where it is merged with what is inside
+// of it and something is computed, as rows with a batch.
+std::unordered_map<int, int64_t> numbers_of(const std::vector<const hlo::Instr*>& all,
+                                            const hlo::DimClasses& classes,
+                                            const std::vector<hlo::Symbol>& symbols,
+                                            const hlo::DimClasses& local);
+
+// Classes of bounded dimensions whose loops may be those that reduce another array of equal extent,
+// which is all there: kernels that have nothing to do with each other are joined.
 std::set<int> shared_with_fixed(const std::vector<const hlo::Instr*>& all,
                                 const hlo::DimClasses& classes, const hlo::DimClasses& local);
 

@@ -12,6 +12,7 @@
 #include "lower/passes.h"
 #include "lower/trim_facts.h"
 #include "lower/trim_loops.h"
+#include "lower/trim_products.h"
 #include "lower/trim_tasks.h"
 #include "lower/trim_tiles.h"
 
@@ -215,13 +216,17 @@ class Trimmer {
 
   // --- the kernel that stops -----------------------------------------------------------------
 
+  ExprId extent_of(const TrimGroup& group) {
+    const ExprId n = k_.convert(k_.load(group.extent, {k_.constant(0)}), Type::s64);
+    return group.times == 1 ? n : k_.binary(Op::mul, n, k_.constant(group.times));
+  }
+
   ExprId end_of(int group, int64_t granule) {
     ExprId& end = ends_[std::pair(group, granule)];
     if (end.valid()) return end;
     const TrimGroup& of = request_.groups[static_cast<size_t>(group)];
     if (granule >= of.bound) return end = k_.constant(of.bound);
-    ExprId n = k_.convert(k_.load(of.extent, {k_.constant(0)}), Type::s64);
-    if (of.times != 1) n = k_.binary(Op::mul, n, k_.constant(of.times));
+    ExprId n = extent_of(of);
     if (of.beyond != 0) n = k_.binary(Op::add, n, k_.constant(of.beyond));
     if (granule > 1) {
       n = k_.binary(Op::floor_div, k_.binary(Op::add, n, k_.constant(granule - 1)),
@@ -235,13 +240,14 @@ class Trimmer {
   // Numbers from the variable's first one to the end of the group.
   ExprId left(uint32_t var) {
     const Fact& fact = *variables_[var].fact;
-    ExprId result = end_of(fact.group, reach_[var]);
-    if (fact.scale != 1) result = k_.binary(Op::mul, result, k_.constant(fact.scale));
+    return left_of(end_of(fact.group, reach_[var]), fact);
+  }
+
+  ExprId left_of(ExprId end, const Fact& fact) {
+    if (fact.scale != 1) end = k_.binary(Op::mul, end, k_.constant(fact.scale));
     for (const auto& [outer, times] : fact.base)
-      result =
-          k_.binary(Op::sub, result, k_.binary(Op::mul, k_.ref(VarId(outer)), k_.constant(times)));
-    if (fact.low != 0) result = k_.binary(Op::sub, result, k_.constant(fact.low));
-    return result;
+      end = k_.binary(Op::sub, end, k_.binary(Op::mul, k_.ref(VarId(outer)), k_.constant(times)));
+    return fact.low == 0 ? end : k_.binary(Op::sub, end, k_.constant(fact.low));
   }
 
   ExprId trips(uint32_t var, int lanes) {
@@ -256,14 +262,6 @@ class Trimmer {
     }
     result = k_.binary(Op::min, result, k_.constant(variable.extent));
     return k_.binary(Op::max, result, k_.constant(0));
-  }
-
-  static void find_variables(const std::vector<Stmt>& body, std::set<uint32_t>* found) {
-    for (const Stmt& stmt : body) {
-      if (stmt.var.valid()) found->insert(stmt.var.value);
-      find_variables(stmt.body, found);
-      find_variables(stmt.otherwise, found);
-    }
   }
 
   // The loops that write the rows of a tile out, all of them; empty: it is made otherwise.
@@ -342,7 +340,10 @@ class Trimmer {
     const ExprId whole = let("whole", k_.binary(Op::floor_div, all, k_.constant(step)), lets);
     const ExprId rest =
         let("rest", k_.binary(Op::sub, all, k_.binary(Op::mul, whole, k_.constant(step))), lets);
-    std::vector<Stmt> last = copy_at(loop->body, loop->var, whole);
+    Rewriter copy(&k_);  // the body for one value of the variable
+    copy.fresh = true;
+    copy.replace(loop->var, whole);
+    std::vector<Stmt> last = copy.block(loop->body);
     const int64_t each = variables_[parts_.at(loop->var.value)].fact->factor;
     Stmt& parts = last[0];
     const ExprId before = k_.binary(Op::mul, k_.ref(parts.var), k_.constant(each));
@@ -353,24 +354,22 @@ class Trimmer {
     return result;
   }
 
-  // The body of a loop for one value of its variable.
-  std::vector<Stmt> copy_at(const std::vector<Stmt>& body, VarId var, ExprId value) {
-    Rewriter copy(&k_);
-    copy.fresh = true;
-    copy.replace(var, value);
-    return copy.block(body);
+  void leave_out_products_of(VarId var, std::vector<Stmt>* body) {
+    const Fact& fact = *variables_[var.index()].fact;
+    const TrimGroup& group = group_of(fact);
+    if (group.beyond == 0 || group.reduced || fact.scale != 1) return;
+    const ExprId own = k_.binary(Op::mul, k_.ref(var), k_.constant(fact.factor));
+    leave_out_products(&k_, k_.binary(Op::sub, left_of(extent_of(group), fact), own), body);
   }
 
   void stop(Stmt* loop) {
     const Variable& variable = variables_[loop->var.index()];
+    if (loop->loop == LoopKind::serial) leave_out_products_of(loop->var, &loop->body);
     const bool lanes = loop->loop == LoopKind::vector;
     if (lanes && variable.fact->factor != 1) return;
     const ExprId extent = trips(loop->var.value, lanes ? loop->lanes : 1);
-    if (variable.fact->base.empty()) {  // once a task
-      loop->extent = let("trips", extent, &prologue_);
-    } else {
-      loop->extent = extent;
-    }
+    const bool once = variable.fact->base.empty();  // a task
+    loop->extent = once ? let("trips", extent, &prologue_) : extent;
   }
 
   void rewrite(Group& group) {
@@ -382,7 +381,10 @@ class Trimmer {
     };
     group.body = rewriter.block(group.body);
     for (const GridDim& dim : group.grid)
-      if (stops(variables_[dim.var.index()]) && !is_shared(dim)) leave_out(dim, &group.body);
+      if (stops(variables_[dim.var.index()])) {
+        leave_out_products_of(dim.var, &group.body);
+        if (!is_shared(dim)) leave_out(dim, &group.body);
+      }
     share(&group);
     group.body.insert(group.body.begin(), std::make_move_iterator(prologue_.begin()),
                       std::make_move_iterator(prologue_.end()));

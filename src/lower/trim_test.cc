@@ -395,6 +395,22 @@ TEST(Trim, RowsOfWindowsAreThoseThatAreStored) {
   EXPECT_THAT(text, HasSubstr("serial w 3"));
 }
 
+// Behind the extent they are zeros: no products are added up for them. Loops over all that there is
+// of something else stay as they are.
+TEST(Trim, NoProductsForRowsBehindTheExtent) {
+  Trim wanted;
+  const std::string text =
+      trimmed_by("  buffer in0: f32[288] global in\n",
+                 "group {\nserial r 16 {\nserial w min(17 - r, 3) {\nserial c 16 {\n"
+                 "acc[0] = fma(in0[r*16 + w*16 + c], in0[c], acc[0])\n}\n}\n"
+                 "out0[r*16] = acc[0]\n}\n}\n",
+                 "extent n bound 16 beyond 2; in0 16 window; out0 16", &wanted);
+  EXPECT_TRUE(wanted.done) << wanted.done.reason();
+  EXPECT_THAT(text, HasSubstr("serial w min(min(17 - r, 3), "
+                              "max(convert(n[0], s64) - r, 0)*1073741824)"));
+  EXPECT_THAT(text, HasSubstr("serial c 16"));
+}
+
 TEST(Trim, RequestsHaveText) {
   const Kernel kernel = rows("f32[512]", "serial i 512 { out0[i] = in0[i] }\n");
   const auto parsed = parse_trim_request(

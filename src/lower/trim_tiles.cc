@@ -274,6 +274,14 @@ class Balancer {
 
 }  // namespace
 
+void find_variables(const std::vector<Stmt>& body, std::set<uint32_t>* found) {
+  for (const Stmt& stmt : body) {
+    if (stmt.var.valid()) found->insert(stmt.var.value);
+    find_variables(stmt.body, found);
+    find_variables(stmt.otherwise, found);
+  }
+}
+
 std::vector<Stmt> balance(Kernel* kernel, const Tiles& tiles) {
   return Balancer(kernel, tiles).run();
 }

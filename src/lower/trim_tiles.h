@@ -20,6 +20,9 @@ struct Tiles {
   std::function<bool(kernel::BufferId)> has_rows;  // whether a buffer has the dimension of the rows
 };
 
+// Of all loops and names in it.
+void find_variables(const std::vector<kernel::Stmt>& body, std::set<uint32_t>* found);
+
 // What replaces the loop: as many tiles as the rows need, each of one height or one less, with a
 // body for each height. What tiles that are left out would have fetched ahead is fetched by those
 // that stay. Empty: the body uses the loop's variable as something else than rows, or the bodies
