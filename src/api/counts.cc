@@ -21,8 +21,10 @@ using import::Imported;
 
 // Rows. With more of them, what a plan at the bound takes could be out of all proportion.
 constexpr int64_t kMostRows = 1 << 14;
-// Of bounded dimensions: a bucket of 128 sequences of 128 tokens, each of which two experts get.
+// Of bounded dimensions, as no stage could decide them: the scores of a detector's largest level.
 constexpr int64_t kMostBesideBounds = 1 << 24;
+// Of an array of more rows than a bucket of 128 sequences of 128 tokens has for two experts each.
+constexpr int64_t kManyRows = 1 << 15, kMostBytes = 1 << 28;
 
 // The outputs' dimensions that follow a count; `extent` is the number of the symbol.
 std::vector<import::OpenOutput> open_outputs(const hlo::DimClasses& classes,
@@ -96,21 +98,49 @@ void add_extents(Imported* imported) {
   module.entry()->remove_dead();
 }
 
-// Joins, pads or takes a part of what the last symbol counts: of fewer rows it would be another
-// part.
+// An operand's dimension of which an operator joins, pads or takes a part.
+struct Part {
+  const Instr* instr;
+  const Instr* operand;
+  int64_t dimension;
+};
+
+std::vector<Part> parts_in(const hlo::Computation& entry) {
+  std::vector<Part> parts;
+  for (const Instr* instr : entry.instrs()) {
+    if (!instr->shape().is_array() || hlo::is_counted_part(*instr)) continue;
+    for (size_t k = 0; k < instr->operands().size(); ++k)
+      for (const hlo::DimLink& link : hlo::index_map(*instr, k).links)
+        if (link.kind == hlo::DimKind::strided || link.kind == hlo::DimKind::placed)
+          parts.push_back({instr, instr->operand(k), link.from});
+  }
+  return parts;
+}
+
+// Of fewer rows than the last symbol's bound it would be another part.
 Status is_whole(const hlo::DimClasses& classes, const std::vector<hlo::Symbol>& symbols,
+                const std::vector<Part>& parts) {
+  const int symbol = static_cast<int>(symbols.size()) - 1;
+  for (const Part& part : parts)
+    if (classes.symbol_of(part.operand, part.dimension) == symbol)
+      return user_error("dimension '{}' reaches {} ({}), which needs fixed extents",
+                        symbols.back().name, part.instr->name(),
+                        hlo::opcode_text(part.instr->opcode()));
+  return {};
+}
+
+// What the last symbol counts has room for all that there may be.
+Status is_small(const hlo::DimClasses& classes, const std::vector<hlo::Symbol>& symbols,
                 const hlo::Computation& entry) {
+  if (symbols.back().bound <= kManyRows) return {};
   const int symbol = static_cast<int>(symbols.size()) - 1;
   for (const Instr* instr : entry.instrs()) {
-    for (size_t k = 0; instr->shape().is_array() && k < instr->operands().size(); ++k) {
-      for (const hlo::DimLink& link : hlo::index_map(*instr, k).links) {
-        if (link.kind != hlo::DimKind::strided && link.kind != hlo::DimKind::placed) continue;
-        if (hlo::is_counted_part(*instr)) continue;
-        if (classes.symbol_of(instr->operand(k), link.from) == symbol)
-          return user_error("dimension '{}' reaches {} ({}), which needs fixed extents",
-                            symbols.back().name, instr->name(), hlo::opcode_text(instr->opcode()));
-      }
-    }
+    const tensor::Shape& shape = instr->shape();
+    if (!shape.is_array() || shape.bytes() <= kMostBytes) continue;
+    for (int64_t d = 0; d < shape.rank(); ++d)
+      if (classes.symbol_of(instr, d) == symbol)
+        return user_error("{} would have {} bytes where there are {} rows", instr->name(),
+                          shape.bytes(), symbols.back().bound);
   }
   return {};
 }
@@ -155,11 +185,13 @@ std::map<std::string, Refused> refused(const Imported& imported, bool results_ma
   }
   hlo::DimClasses classes(module);
   const Instr* root = module.entry()->root();
+  const std::vector<Part> parts = parts_in(*module.entry());
   std::vector<hlo::Symbol> open;
   for (const hlo::Symbol& symbol : hlo::symbols_of(module)) {
     open.push_back(symbol);
     Status possible = classes.assign(open);
-    if (possible) possible = is_whole(classes, open, *module.entry());
+    if (possible) possible = is_whole(classes, open, parts);
+    if (possible) possible = is_small(classes, open, *module.entry());
     if (possible && (results_may_be_open || open_outputs(classes, open, root).empty())) continue;
     open.pop_back();
     for (const std::string& key : keys_behind(imported, symbol.call))

@@ -58,19 +58,9 @@ void DimClasses::look_at(const Computation& first, Made made) {
       if (instr->is(Opcode::fusion)) looked_at.push_back(instr->called().at(0));
   for (const Computation* computation : looked_at) {
     for (const Instr* instr : computation->instrs()) {
-      Arrays arrays;
-      arrays.shapes = leaves_of(instr->shape());
-      for (const Shape& shape : arrays.shapes) {
-        arrays.first.push_back(shape.is_array() ? static_cast<int>(parent_.size()) : -1);
-        if (!shape.is_array()) continue;
-        for (const tensor::Dim& dim : shape.dims()) {
-          parent_.push_back(static_cast<int>(parent_.size()));
-          extents_.push_back(dim.size);
-          owner_.push_back(instr);
-          fixed_by_.push_back(nullptr);
-        }
-      }
-      arrays_.emplace(instr, std::move(arrays));
+      const size_t begin = leaves_.size();
+      add_leaves(instr, instr->shape());
+      arrays_.emplace(instr, Arrays{begin, leaves_.size() - begin});
     }
   }
   if (made == Made::free) {
@@ -88,6 +78,23 @@ void DimClasses::look_at(const Computation& first, Made made) {
   for (size_t i = 0; i < parent_.size(); ++i) parent_[i] = find(static_cast<int>(i));
 }
 
+void DimClasses::add_leaves(const Instr* instr, const Shape& shape) {
+  if (shape.is_tuple()) {
+    for (const Shape& element : shape.elements()) add_leaves(instr, element);
+    return;
+  }
+  Leaf& leaf = leaves_.emplace_back();
+  if (!shape.is_array()) return;
+  leaf.first = static_cast<int>(parent_.size());
+  leaf.rank = static_cast<int>(shape.rank());
+  for (const tensor::Dim& dim : shape.dims()) {
+    parent_.push_back(static_cast<int>(parent_.size()));
+    extents_.push_back(dim.size);
+    owner_.push_back(instr);
+    fixed_by_.push_back(nullptr);
+  }
+}
+
 void DimClasses::find_made(const Computation& computation) {
   for (const Instr* instr : computation.instrs()) {
     if (instr->is(Opcode::fusion)) {
@@ -95,7 +102,7 @@ void DimClasses::find_made(const Computation& computation) {
       for (size_t i = 0; i < instr->operands().size(); ++i)
         set_made(called.parameters()[i], 0, instr->operand(i), 0);
       find_made(called);
-      for (size_t leaf = 0; leaf < arrays_.at(instr).first.size(); ++leaf)
+      for (size_t leaf = 0; leaf < leaf_count_of(instr); ++leaf)
         set_made(instr, leaf, called.root(), leaf);
     } else if (instr->is(Opcode::tuple)) {
       size_t leaf = 0;
@@ -113,9 +120,9 @@ void DimClasses::find_made(const Computation& computation) {
 
 // One array is another.
 void DimClasses::set_made(const Instr* instr, size_t leaf, const Instr* from, size_t from_leaf) {
-  const Shape& shape = arrays_.at(instr).shapes[leaf];
-  if (!shape.is_array() || !arrays_.at(from).shapes[from_leaf].is_array()) return;
-  for (int64_t d = 0; d < shape.rank(); ++d)
+  const Leaf& to = leaf_of(instr, leaf);
+  if (to.first < 0 || leaf_of(from, from_leaf).first < 0) return;
+  for (int64_t d = 0; d < to.rank; ++d)
     made_[static_cast<size_t>(at(instr, d, leaf))] = is_made(from, d, from_leaf);
 }
 
@@ -137,7 +144,7 @@ void DimClasses::find_made(const Instr* instr) {
 }
 
 int DimClasses::at(const Instr* instr, int64_t d, size_t leaf) const {
-  return arrays_.at(instr).first.at(leaf) + static_cast<int>(d);
+  return leaf_of(instr, leaf).first + static_cast<int>(d);
 }
 
 int DimClasses::root(int i) const {
@@ -161,10 +168,9 @@ void DimClasses::join(int a, int b) {
 }
 
 void DimClasses::join_all(const Instr* a, size_t a_leaf, const Instr* b, size_t b_leaf) {
-  const Shape& shape = arrays_.at(a).shapes.at(a_leaf);
-  const Shape& other = arrays_.at(b).shapes.at(b_leaf);
-  if (!shape.is_array() || !other.is_array() || shape.rank() != other.rank()) return;
-  for (int64_t d = 0; d < shape.rank(); ++d)
+  const Leaf &one = leaf_of(a, a_leaf), &other = leaf_of(b, b_leaf);
+  if (one.first < 0 || other.first < 0 || one.rank != other.rank) return;
+  for (int64_t d = 0; d < one.rank; ++d)
     if (!is_made(a, d, a_leaf) && !is_made(b, d, b_leaf)) join(at(a, d, a_leaf), at(b, d, b_leaf));
 }
 
@@ -173,18 +179,15 @@ void DimClasses::fix(const Instr* instr, int64_t d, size_t leaf) {
 }
 
 void DimClasses::fix_all(const Instr* instr) {
-  const Arrays& arrays = arrays_.at(instr);
-  for (size_t leaf = 0; leaf < arrays.shapes.size(); ++leaf)
-    for (int64_t d = 0; arrays.first[leaf] >= 0 && d < arrays.shapes[leaf].rank(); ++d)
-      fix(instr, d, leaf);
+  for (size_t leaf = 0; leaf < leaf_count_of(instr); ++leaf)
+    for (int64_t d = 0; d < leaf_of(instr, leaf).rank; ++d) fix(instr, d, leaf);
 }
 
 int DimClasses::of(const Instr* instr, int64_t dimension, size_t leaf) const {
   const auto found = arrays_.find(instr);
-  if (found == arrays_.end() || leaf >= found->second.first.size() ||
-      found->second.first[leaf] < 0 || dimension >= found->second.shapes[leaf].rank())
-    return -1;
-  return root(found->second.first[leaf] + static_cast<int>(dimension));
+  if (found == arrays_.end() || leaf >= found->second.count) return -1;
+  const Leaf& array = leaves_[found->second.begin + leaf];
+  return dimension < array.rank ? root(array.first + static_cast<int>(dimension)) : -1;
 }
 
 int DimClasses::symbol(int class_number) const {
@@ -241,11 +244,11 @@ Status DimClasses::assign(const std::vector<Symbol>& symbols) {
 void DimClasses::relate_called(const Instr* fusion) {
   const Computation* called = fusion->called().at(0);
   for (size_t i = 0; i < fusion->operands().size(); ++i) {
-    const size_t leaves = arrays_.at(fusion->operand(i)).first.size();
+    const size_t leaves = leaf_count_of(fusion->operand(i));
     for (size_t leaf = 0; leaf < leaves; ++leaf)
       join_all(fusion->operand(i), leaf, called->parameters()[i], leaf);
   }
-  for (size_t leaf = 0; leaf < arrays_.at(fusion).first.size(); ++leaf)
+  for (size_t leaf = 0; leaf < leaf_count_of(fusion); ++leaf)
     join_all(fusion, leaf, called->root(), leaf);
 }
 
@@ -266,8 +269,7 @@ void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) 
   const Instr* x = instr->operand(k);
   const auto join_result = [&](int64_t d, int64_t to) {
     if (is_made(x, d)) return;
-    for (size_t leaf = 0; leaf < arrays_.at(instr).first.size(); ++leaf)
-      join(at(x, d), at(instr, to, leaf));
+    for (size_t leaf = 0; leaf < leaf_count_of(instr); ++leaf) join(at(x, d), at(instr, to, leaf));
   };
   switch (link.kind) {
     case DimKind::same:

@@ -110,10 +110,17 @@ class DimClasses {
   }
 
  private:
-  struct Arrays {  // of a value: for each leaf the number of its first dimension, or -1
-    std::vector<int> first;
-    std::vector<Shape> shapes;
+  struct Leaf {
+    int first = -1;  // number of its first dimension; -1: it is no array
+    int rank = 0;
   };
+  struct Arrays {  // of a value, among leaves_
+    size_t begin = 0, count = 0;
+  };
+  const Leaf& leaf_of(const Instr* instr, size_t leaf) const {
+    return leaves_.at(arrays_.at(instr).begin + leaf);
+  }
+  size_t leaf_count_of(const Instr* instr) const { return arrays_.at(instr).count; }
   int at(const Instr* instr, int64_t d, size_t leaf = 0) const;
   int root(int i) const;
   int find(int i);  // the root; the way to it gets shorter, so that a long chain is no long walk
@@ -122,6 +129,7 @@ class DimClasses {
   void fix(const Instr* instr, int64_t d, size_t leaf = 0);
   void fix_all(const Instr* instr);
   void look_at(const Computation& first, Made made);
+  void add_leaves(const Instr* instr, const Shape& shape);
   void find_made(const Computation& computation);
   void find_made(const Instr* instr);
   void set_made(const Instr* instr, size_t leaf, const Instr* from, size_t from_leaf);
@@ -145,6 +153,7 @@ class DimClasses {
   Status assign_places(const std::vector<Symbol>& symbols);
 
   std::unordered_map<const Instr*, Arrays> arrays_;
+  std::vector<Leaf> leaves_;
   std::vector<int> parent_;
   std::vector<int64_t> extents_;
   std::vector<const Instr*> fixed_by_;  // of a dimension; null: free

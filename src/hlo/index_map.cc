@@ -72,6 +72,7 @@ class Linker {
 
   // Links one dimension to one; `to` -1: to none.
   DimLink& link(int64_t from, int64_t to, DimKind kind = DimKind::same) {
+    if (map_.links.empty()) map_.links.reserve(static_cast<size_t>(std::max<int64_t>(rank_, 1)));
     DimLink& made = map_.links.emplace_back();
     made.kind = kind;
     made.from = from;

@@ -12,7 +12,6 @@
 #include <tuple>
 
 #include "hlo/first_rows.h"
-#include "hlo/index_map.h"
 #include "hlo/symbol.h"
 #include "import/onnx_emit.h"
 #include "import/onnx_importer.h"
@@ -26,27 +25,6 @@ constexpr int64_t kExtents[] = {0, 1, 1}, kFirstName = int64_t{1} << 40;
 // of such height and width is a long one, which is not scaled by its shorter side.
 constexpr int64_t kMore[] = {4096, 64, 1024, 256};
 constexpr size_t kMostSeen = 4096;  // dimensions; behind that it is taken to follow nothing
-
-using Place = std::pair<const Instr*, int64_t>;
-
-// The dimensions of operands whose elements a dimension has.
-std::vector<Place> dimensions_behind(const Place& place) {
-  const auto& [instr, dimension] = place;
-  if (hlo::is_first_rows(*instr) || instr->is(Opcode::scatter))
-    return {{instr->operand(0), dimension}};
-  if (instr->is(Opcode::get_tuple_element)) {
-    const Instr* tuple = instr->operand(0);
-    return tuple->is(Opcode::sort) ? std::vector<Place>{{tuple->operand(0), dimension}}
-                                   : std::vector<Place>();
-  }
-  std::vector<Place> result;
-  for (size_t k = 0; k < instr->operands().size(); ++k) {
-    const hlo::IndexMap map = hlo::index_map(*instr, k);
-    const hlo::DimLink* link = map.is_opaque ? nullptr : map.of_result(dimension);
-    if (link != nullptr) result.emplace_back(instr->operand(k), link->from);
-  }
-  return result;
-}
 
 // From a dimension to those whose elements it has, nearest first; not behind those for which
 // `goes_on` is false.
@@ -186,18 +164,6 @@ bool Op::is_counted(const Instr* x, int64_t dimension) const {
          followed_count(x, dimension, *limits_.decisions->calls) != nullptr;
 }
 
-const std::pair<const Instr*, int64_t>* Op::bounded_behind(const Instr* x,
-                                                           int64_t dimension) const {
-  if (limits_.bounded.empty()) return nullptr;
-  const Place* found = nullptr;
-  walk_behind(x, dimension, [&](const Place& place) {
-    const auto known = limits_.bounded.find(place);
-    if (found == nullptr && known != limits_.bounded.end()) found = &*known;
-    return found == nullptr;
-  });
-  return found;
-}
-
 bool Op::is_bounded(size_t i, int64_t element) const {
   const Value& value = *this->value(i);
   if (value.elsewhere.empty()) return false;
@@ -210,7 +176,7 @@ bool Op::is_bounded(size_t i, int64_t element) const {
 
 bool Op::is_multiple(size_t i, int64_t element, const Instr* x, int64_t dimension) const {
   const Value& value = *this->value(i);
-  const Place* place = bounded_behind(x, dimension);
+  const Place* place = limits_.bounded.behind(x, dimension);
   if (value.elsewhere.empty() || place == nullptr) return false;
   const int64_t here = value.literal->get_s64(element), extent = x->shape().dim(dimension);
   if (extent < 1 || here % extent != 0) return false;
@@ -252,7 +218,7 @@ Output Op::known_extents(size_t i, int64_t start, int64_t end) {
   std::vector<Ints> others(kElsewhere, extents);
   for (int64_t d = start; d < end; ++d) {
     const auto at = static_cast<size_t>(d);
-    if (const Place* place = bounded_behind(value.instr, d)) {
+    if (const Place* place = limits_.bounded.behind(value.instr, d)) {
       others[kOtherExtents][at] = kExtents[kOtherExtents];
       others[kMoreExtents][at] = more_extent(*place, limits_.named);
     }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "hlo/builder.h"
+#include "import/bounded_places.h"
 #include "import/failure.h"
 #include "import/onnx_proto.h"
 #include "import/onnx_tensor.h"
@@ -149,17 +150,16 @@ struct NamedExtents {
   const Options* options = nullptr;
   Imported* result = nullptr;
   hlo::Computation* entry = nullptr;
-  std::vector<std::pair<std::string, Instr*>> found;              // what computes it, s64[]
-  std::map<std::string, std::vector<std::string>> dims;           // of their inputs
-  std::set<std::pair<const Instr*, int64_t>>* bounded = nullptr;  // Limits::bounded
+  std::vector<std::pair<std::string, Instr*>> found;     // what computes it, s64[]
+  std::map<std::string, std::vector<std::string>> dims;  // of their inputs
+  BoundedPlaces* bounded = nullptr;                      // Limits::bounded
 };
 
 struct Limits {
   int64_t value_elems = 0;  // of one computed value
   int64_t fold_elems = 0;   // of one value computed at import
   bool same_for_all_extents = false;
-  // Dimensions of inputs that are at a bound.
-  std::set<std::pair<const Instr*, int64_t>> bounded;
+  BoundedPlaces bounded;
   NamedExtents* named = nullptr;   // null: no extent has a name
   Decisions* decisions = nullptr;  // null: no stages and no open counts
 };
@@ -242,7 +242,7 @@ class Op {
   bool is_counted(const Instr* x, int64_t dimension) const;
   // Whether a dimension of x, or an element of the known input i, follows a bounded dimension.
   bool is_bounded(const Instr* x, int64_t dimension) const {
-    return bounded_behind(x, dimension) != nullptr;
+    return limits_.bounded.behind(x, dimension) != nullptr;
   }
   bool is_bounded(size_t i, int64_t element) const;
   // Whether an element of the known input i is the same multiple of a bounded dimension of x for
@@ -327,7 +327,6 @@ class Op {
                                const char* wanted) const;
 
   // The dimension of an input, at a bound, that it follows, or null.
-  const std::pair<const Instr*, int64_t>* bounded_behind(const Instr* x, int64_t dimension) const;
   // x, of whose rows there are as many as of those of a call.
   Instr* count_rows(Instr* x, const Instr* call);
 

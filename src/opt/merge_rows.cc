@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <unordered_set>
 
 #include "hlo/builder.h"
 #include "hlo/dim_classes.h"
@@ -64,8 +65,7 @@ class Merger {
         if (const auto piece = find_piece(reshapes[i], merges, classes))
           rewrite(reshapes[i], *piece, merges, classes), changed = true;
     for (Instr* x : reshapes) changed = rewrite_like(x, classes) || changed;
-    const std::vector<Instr*> all = entry_->instrs();
-    for (size_t i = 0; i < all.size() && !changed; ++i) changed = join(all[i], classes);
+    if (!changed) changed = join_all(classes);
     b_.check();
     entry_->sort();
     return changed;
@@ -135,6 +135,26 @@ class Merger {
   bool is_counted(const Instr* x, int64_t d, const hlo::DimClasses& classes) const {
     const auto found = open_.find(classes.of(x, d));
     return found != open_.end() && hlo::is_first_rows(*found->second.of);
+  }
+
+  // All concatenations of counted rows, but for those of what has changed: of that there are no
+  // classes.
+  bool join_all(const hlo::DimClasses& classes) {
+    const std::vector<Instr*> all = entry_->instrs();
+    std::unordered_set<const Instr*> as_before;
+    bool changed = false;
+    for (Instr* x : all) {
+      const std::vector<Instr*>& operands = x->operands();
+      const bool is_as_before =
+          std::all_of(operands.begin(), operands.end(),
+                      [&](const Instr* operand) { return as_before.contains(operand); });
+      if (!is_as_before) continue;
+      if (join(x, classes))
+        changed = true;
+      else
+        as_before.insert(x);
+    }
+    return changed;
   }
 
   // A concatenation of rows that are counted: those that are there, one part behind the other, are
