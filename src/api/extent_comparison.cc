@@ -102,7 +102,7 @@ bool limits_nothing(const Instr* constant) {
   };
   const std::vector<Instr*>& users = constant->users();
   return constant->is(Opcode::constant) && constant->shape().is_scalar() &&
-         tensor::is_integer(constant->shape().type()) &&
+         tensor::is_integer(constant->shape().type()) && !users.empty() &&
          std::all_of(users.begin(), users.end(), [&](const Instr* user) {
            return user->is(Opcode::minimum) &&
                   counts_fewer(user->operand(user->operand(0) == constant ? 1 : 0));

@@ -10,8 +10,17 @@
 namespace heddle::hlo {
 
 bool is_first_rows(const Instr& instr) {
-  return instr.is(Opcode::custom_call) &&
-         instr.attrs_as<CustomCallAttrs>().custom_call_target == kFirstRows;
+  if (!instr.is(Opcode::custom_call) ||
+      instr.attrs_as<CustomCallAttrs>().custom_call_target != kFirstRows)
+    return false;
+  const std::vector<Instr*>& operands = instr.operands();
+  const auto is_number = [](const Instr* x) {
+    return x->shape().is_scalar() && x->shape().type() == tensor::Type::s32;
+  };
+  return operands.size() == 3 && instr.shape().is_array() && instr.shape().rank() > 0 &&
+         operands[0]->shape().is_array() &&
+         operands[0]->shape().extents() == instr.shape().extents() && is_number(operands[1]) &&
+         is_number(operands[2]);
 }
 
 std::optional<std::pair<const Instr*, int64_t>> counted_like(const Instr& first_rows) {

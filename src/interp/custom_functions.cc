@@ -35,7 +35,10 @@ Status select_boxes(const hlo::Instr& /*call*/, std::span<const Literal> operand
 }
 
 // See hlo/symbol.h: masks handle the rows beyond n.
-Status first_rows(const hlo::Instr& /*call*/, std::span<const Literal> operands, Literal* result) {
+Status first_rows(const hlo::Instr& call, std::span<const Literal> operands, Literal* result) {
+  if (!hlo::is_first_rows(call))
+    return user_error("{} ({}) takes an array, and two numbers s32[]; its result is the array",
+                      call.name(), hlo::kFirstRows);
   *result = operands[0];
   return {};
 }
