@@ -34,11 +34,15 @@ void BoundedPlaces::emplace(const Instr* instr, int64_t dimension) {
 
 const Place* BoundedPlaces::behind(const Instr* instr, int64_t dimension) const {
   if (places_.empty()) return nullptr;
+  // Others are freed while the model is read: values that are computed at import.
+  const bool lasts = instr->parent() == instr->parent()->module()->entry();
+  std::map<Place, Nearest> of_others;
+  std::map<Place, Nearest>& known = lasts ? known_ : of_others;
   const Place wanted(instr, dimension);
   std::vector<Place> open{wanted};
   while (!open.empty()) {
     const Place at = open.back();
-    if (known_.contains(at)) {
+    if (known.contains(at)) {
       open.pop_back();
       continue;
     }
@@ -48,8 +52,8 @@ const Place* BoundedPlaces::behind(const Instr* instr, int64_t dimension) const 
       nearest.place = &*own;
     } else {
       for (const Place& behind : dimensions_behind(at)) {
-        const auto found = known_.find(behind);
-        if (found == known_.end()) {
+        const auto found = known.find(behind);
+        if (found == known.end()) {
           open.push_back(behind);
           all_known = false;
         } else if (found->second.place != nullptr &&
@@ -59,10 +63,10 @@ const Place* BoundedPlaces::behind(const Instr* instr, int64_t dimension) const 
       }
     }
     if (!all_known) continue;
-    known_[at] = nearest;
+    known[at] = nearest;
     open.pop_back();
   }
-  return known_.at(wanted).place;
+  return known.at(wanted).place;
 }
 
 }  // namespace heddle::import

@@ -16,8 +16,9 @@ using Place = std::pair<const hlo::Instr*, int64_t>;  // a dimension of a value
 // The dimensions of operands whose elements a dimension has.
 std::vector<Place> dimensions_behind(const Place& place);
 
-// Those of inputs that are at a bound, and of values that follow extents. What is found is kept, as
-// each is asked for from all that follows. Not thread-safe.
+// Those of inputs that are at a bound, and of values that follow extents. What is found in the
+// entry is kept, as each is asked for from all that follows; nothing of it may be removed. Not
+// thread-safe.
 class BoundedPlaces {
  public:
   bool empty() const { return places_.empty(); }
