@@ -180,6 +180,7 @@ class Trimming {
     const hlo::DimClasses& local;
     const kernel::Kernel& kernel;
     const WindowReads& windows;
+    const std::vector<const Instr*>& all;  // of the fusion
     std::unordered_map<int, int64_t> times;
     std::set<int> cut;  // classes whose loops may be those of a longer array that this is part of
     std::set<std::pair<size_t, int64_t>> spread = {};  // dimensions of inputs (is_spread)
@@ -261,7 +262,7 @@ class Trimming {
     const int64_t numbers = extent / symbols_[static_cast<size_t>(symbol)].bound;
     if (input >= making.fusion->operands().size() || numbers >= times || times % numbers != 0)
       return false;
-    return !reduces(all_of(*making.fusion->called().at(0)), making.local, number_class);
+    return !reduces(making.all, making.local, number_class);
   }
 
   // Classes of which an array has other dimensions inside than what is merged: they are counted by
@@ -300,13 +301,15 @@ class Trimming {
   Request make_request(const Instr* fusion, const hlo::DimClasses& local,
                        const kernel::Kernel& kernel, const WindowReads& windows) const {
     const hlo::Computation& computation = *fusion->called().at(0);
+    const std::vector<const Instr*> all = all_of(computation);
     Making making{fusion,
                   local,
                   kernel,
                   windows,
-                  numbers_of(all_of(computation), classes_, symbols_, local),
-                  cut_in(all_of(computation), local)};
-    making.cut.merge(shared_with_fixed(all_of(computation), classes_, local));
+                  all,
+                  numbers_of(all, classes_, symbols_, local),
+                  cut_in(all, local)};
+    making.cut.merge(shared_with_fixed(all, classes_, local));
     for (size_t i = 0; i < fusion->operands().size(); ++i)
       drop_split(computation.parameters()[i], 0, fusion->operand(i), 0, i, &making);
     for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf)
@@ -315,7 +318,7 @@ class Trimming {
       add_array(computation.parameters()[i], 0, fusion->operand(i), 0, &making);
     for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf)
       add_array(computation.root(), leaf, fusion, leaf, &making);
-    for (const Instr* instr : all_of(computation)) {
+    for (const Instr* instr : all) {
       for (const int of_windows : window_classes(instr, classes_, local))
         for (const auto& [of, group] : making.groups)
           if (of.first == of_windows)

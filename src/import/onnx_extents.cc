@@ -296,13 +296,12 @@ Instr* Op::as_many_as(Instr* x, size_t i) {
 
 // Not folded: the elements of a constant follow no count, and no dimension that has a name.
 bool Importer::makes_open_rows(const proto::Node& node, const Inputs& inputs) const {
-  const bool is_range = node.op_type == "Range";
-  const size_t shape = node.op_type == "Expand" || is_range ? 1 : 0;
-  if ((node.op_type != "ConstantOfShape" && node.op_type != "Expand" && !is_range) ||
-      shape >= inputs.size() || inputs[shape] == nullptr || inputs[shape]->elsewhere.empty())
+  const bool is_range = node.op_type == "Range", is_filled = node.op_type == "ConstantOfShape";
+  const size_t shape = is_filled ? 0 : 1;
+  if ((!is_range && !is_filled && node.op_type != "Expand") || shape >= inputs.size() ||
+      inputs[shape] == nullptr || inputs[shape]->elsewhere.empty())
     return false;
-  if (limits_.named != nullptr && node.op_type != "Expand") return true;
-  if (is_range) return false;
+  if (is_range || (is_filled && limits_.named != nullptr)) return limits_.named != nullptr;
   const Literal& named = inputs[shape]->elsewhere[kNamed];
   for (int64_t k = 0; k < named.elems(); ++k)
     if (named_count(named, k, decisions_.counted) != nullptr) return true;

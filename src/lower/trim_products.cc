@@ -11,11 +11,11 @@ constexpr int64_t kAllTrips = int64_t{1} << 30;
 
 bool adds_only(const Kernel& k, const Stmt& stmt) {
   const auto inside = [&](const Stmt& inner) { return adds_only(k, inner); };
-  if (stmt.kind == StmtKind::store && k.buffer(stmt.buffer).space != kernel::Space::reg)
-    return false;
-  if (stmt.kind == StmtKind::store && k.expr(stmt.value).op != Op::fma &&
-      k.expr(stmt.value).op != Op::dot)
-    return false;
+  if (stmt.kind == StmtKind::store) {
+    const Op op = k.expr(stmt.value).op;
+    if (k.buffer(stmt.buffer).space != kernel::Space::reg || (op != Op::fma && op != Op::dot))
+      return false;
+  }
   return std::all_of(stmt.body.begin(), stmt.body.end(), inside) &&
          std::all_of(stmt.otherwise.begin(), stmt.otherwise.end(), inside);
 }

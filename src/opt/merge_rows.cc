@@ -138,23 +138,27 @@ class Merger {
   }
 
   // All concatenations of counted rows, but for those of what has changed: of that there are no
-  // classes.
+  // classes, and what has the extent of one that was joined is only known to in the next walk.
   bool join_all(const hlo::DimClasses& classes) {
     const std::vector<Instr*> all = entry_->instrs();
     std::unordered_set<const Instr*> as_before;
-    bool changed = false;
+    std::set<int> joined;
     for (Instr* x : all) {
+      const int64_t along = x->is(Opcode::concatenate) ? x->dimensions()[0] : -1;
       const std::vector<Instr*>& operands = x->operands();
       const bool is_as_before =
-          std::all_of(operands.begin(), operands.end(),
-                      [&](const Instr* operand) { return as_before.contains(operand); });
+          std::all_of(operands.begin(), operands.end(), [&](const Instr* operand) {
+            return as_before.contains(operand) &&
+                   (along < 0 || !joined.contains(classes.of(operand, along)));
+          });
       if (!is_as_before) continue;
+      const int of_result = along < 0 ? -1 : classes.of(x, along);
       if (join(x, classes))
-        changed = true;
+        joined.insert(of_result);
       else
         as_before.insert(x);
     }
-    return changed;
+    return !joined.empty();
   }
 
   // A concatenation of rows that are counted: those that are there, one part behind the other, are
