@@ -411,6 +411,28 @@ TEST(Trim, NoProductsForRowsBehindTheExtent) {
   EXPECT_THAT(text, HasSubstr("serial c 16"));
 }
 
+// The parts that the first tiles fetch: by fewer tiles each one fetches several, nested, so that a
+// tile with one part makes one test.
+TEST(Trim, TilesThatAreLeftFetchThePartsOfOthers) {
+  const auto with = [](const char* fetch) {
+    Trim wanted;
+    return trimmed_by("  buffer in0: f32[512] global in\n  buffer in1: f32[512] global in\n",
+                      std::string("group {\nserial tile 8 {\n") + fetch +
+                          "unrolled i 8 { vector c 8 lanes 8 {\n"
+                          "out0[tile*64 + i*8 + c] = in0[tile*64 + i*8 + c]\n} } }\n}\n",
+                      "extent n bound 64; in0 8; out0 8", &wanted);
+  };
+  const std::string all = with("prefetch in1[tile*16] level 2\n");
+  EXPECT_THAT(all, HasSubstr("floor_div(max(tiles, 1) + 7, max(tiles, 1))"));
+  EXPECT_THAT(all, HasSubstr("if fetched > 7 {"));
+  const std::string first = with("if tile < 3 { prefetch in1[tile*16] level 2 }\n");
+  EXPECT_THAT(first, HasSubstr("floor_div(max(tiles, 1) + 2, max(tiles, 1))"));
+  EXPECT_THAT(first, HasSubstr("max(min(share, 3 - tile*share), 0)"));
+  EXPECT_THAT(first, HasSubstr("if fetched > 2 {"));
+  EXPECT_THAT(first, Not(HasSubstr("if fetched > 3 {")));
+  EXPECT_THAT(first, HasSubstr("prefetch in1[(tile*share + 2)*16] level 2"));
+}
+
 TEST(Trim, RequestsHaveText) {
   const Kernel kernel = rows("f32[512]", "serial i 512 { out0[i] = in0[i] }\n");
   const auto parsed = parse_trim_request(

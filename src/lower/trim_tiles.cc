@@ -45,19 +45,21 @@ class Balancer {
     const ExprId low = let("low", divided(rows, some), &result);
     const ExprId tall =
         let("tall", k_.binary(Op::sub, rows, k_.binary(Op::mul, low, count)), &result);
-    const ExprId share =
-        let("share", divided(k_.binary(Op::add, some, k_.constant(count_ - 1)), some), &result);
+    find_parts(tiles_.loop->body);
+    for (auto& [parts, of] : fetched_)
+      of.share =
+          let("share", divided(k_.binary(Op::add, some, k_.constant(parts - 1)), some), &result);
     std::vector<Stmt> body;
     const ExprId tile = k_.ref(tile_), below = k_.binary(Op::mul, tile, low);
     start_ = let("start", k_.binary(Op::add, below, k_.binary(Op::min, tile, tall)), &body);
     const ExprId taller =
         k_.binary(Op::min, at_least(k_.binary(Op::sub, tall, tile), 0), k_.constant(1));
     const ExprId height = let("height", k_.binary(Op::add, low, taller), &body);
-    first_ = k_.binary(Op::mul, tile, share);
-    fetched_ =
-        let("fetched",
-            at_least(k_.binary(Op::min, share, k_.binary(Op::sub, k_.constant(count_), first_)), 0),
-            &body);
+    for (auto& [parts, of] : fetched_) {
+      of.first = k_.binary(Op::mul, tile, of.share);
+      const ExprId left = k_.binary(Op::sub, k_.constant(parts), of.first);
+      of.count = let("fetched", at_least(k_.binary(Op::min, of.share, left), 0), &body);
+    }
     std::vector<Stmt>* last = &body;
     for (auto at = heights_.rbegin(); at != heights_.rend(); ++at) {
       std::vector<Stmt> one = of_height(*at);
@@ -100,6 +102,7 @@ class Balancer {
   }
 
   bool knows_rows(const Stmt& stmt) {
+    if (stmt.kind == StmtKind::branch && shared_parts(stmt) > 0) return true;
     const bool by_tiles = stmt.kind == StmtKind::prefetch ||
                           (stmt.kind == StmtKind::store && is_scratch(stmt.buffer));
     auto known = [&](ExprId id) { return knows_rows(id, by_tiles); };
@@ -214,42 +217,68 @@ class Balancer {
                        [&](ExprId operand) { return mentions_tile(operand); });
   }
 
-  // A part of something else than rows that each tile fetches.
-  bool is_shared(const Stmt& stmt) const {
-    return stmt.kind == StmtKind::prefetch && !tiles_.has_rows(stmt.buffer) &&
-           mentions_tile(stmt.indices.at(0));
+  // Into how many parts something else than rows is divided, of which each tile fetches one: all
+  // tiles, or the first ones. 0: `stmt` fetches no such part.
+  int64_t shared_parts(const Stmt& stmt) const {
+    if (stmt.kind == StmtKind::prefetch)
+      return !tiles_.has_rows(stmt.buffer) && mentions_tile(stmt.indices.at(0)) ? count_ : 0;
+    if (stmt.kind != StmtKind::branch || !stmt.otherwise.empty()) return 0;
+    const Expr& test = k_.expr(stmt.value);
+    if (test.op != Op::lt) return 0;
+    const Expr &tile = k_.expr(test.operands[0]), &most = k_.expr(test.operands[1]);
+    const bool is_first = tile.op == Op::var && tile.var == tile_ && most.op == Op::constant &&
+                          std::all_of(stmt.body.begin(), stmt.body.end(), [&](const Stmt& inner) {
+                            return inner.kind == StmtKind::prefetch && shared_parts(inner) > 0;
+                          });
+    return is_first ? std::clamp<int64_t>(most.imm, 0, count_) : 0;
   }
 
-  // Each tile fetches the parts of several, as many as there would be at the bound. Written out: a
-  // loop there would keep sums out of registers.
-  void fetch_for_all(const std::vector<Stmt>& from, Rewriter* copy, std::vector<Stmt>* made) {
-    std::vector<Stmt> result;
-    for (size_t i = 0; i < from.size();) {
-      if (!is_shared(from[i])) {
-        fetch_for_all(from[i].body, copy, &(*made)[i].body);
-        fetch_for_all(from[i].otherwise, copy, &(*made)[i].otherwise);
-        result.push_back(std::move((*made)[i++]));
+  void find_parts(const std::vector<Stmt>& body) {
+    for (const Stmt& stmt : body) {
+      if (const int64_t parts = shared_parts(stmt); parts > 0) {
+        fetched_.try_emplace(parts);
         continue;
       }
-      size_t end = i;
-      while (end < from.size() && is_shared(from[end])) ++end;
-      for (int64_t part = 0; part < most_shared(); ++part) {
-        std::vector<Stmt> fetches;
-        for (size_t j = i; j < end; ++j)
-          fetches.push_back(
-              fetch_of((*made)[j], from[j], k_.binary(Op::add, first_, k_.constant(part)), copy));
-        result.push_back(
-            make_if(k_.compare(Op::gt, fetched_, k_.constant(part)), std::move(fetches)));
+      find_parts(stmt.body);
+      find_parts(stmt.otherwise);
+    }
+  }
+
+  // Each tile fetches the parts of several, so that all parts are fetched. Written out: a loop
+  // there would keep sums out of registers. Nested: where each fetches one, one test is made.
+  void fetch_for_all(const std::vector<Stmt>& from, Rewriter* copy, std::vector<Stmt>* made) {
+    std::vector<Stmt> result;
+    for (size_t i = 0; i < from.size(); ++i) {
+      const int64_t parts = shared_parts(from[i]);
+      if (parts == 0) {
+        fetch_for_all(from[i].body, copy, &(*made)[i].body);
+        fetch_for_all(from[i].otherwise, copy, &(*made)[i].otherwise);
+        result.push_back(std::move((*made)[i]));
+        continue;
       }
-      i = end;
+      const Fetched& of = fetched_.at(parts);
+      const bool is_plain = from[i].kind == StmtKind::prefetch;
+      std::vector<Stmt> fetches;  // of this part and of those behind it
+      for (int64_t part = most_fetched(parts); part-- > 0;) {
+        const ExprId number = k_.binary(Op::add, of.first, k_.constant(part));
+        std::vector<Stmt> here;
+        if (is_plain) here.push_back(fetch_of((*made)[i], from[i], number, copy));
+        for (size_t j = 0; j < from[i].body.size(); ++j)
+          here.push_back(fetch_of((*made)[i].body[j], from[i].body[j], number, copy));
+        std::move(fetches.begin(), fetches.end(), std::back_inserter(here));
+        fetches.clear();
+        const ExprId is_left = k_.compare(Op::gt, of.count, k_.constant(part));
+        fetches.push_back(make_if(is_left, std::move(here)));
+      }
+      result.push_back(std::move(fetches.front()));
     }
     *made = std::move(result);
   }
 
-  int64_t most_shared() const {
+  int64_t most_fetched(int64_t parts) const {
     const int64_t least = std::clamp<int64_t>(tiles_.least, 1, count_ * tiles_.rows);
     const int64_t fewest = (least + tiles_.rows - 1) / tiles_.rows;
-    return (count_ + fewest - 1) / fewest;
+    return (parts + fewest - 1) / fewest;
   }
 
   // The part of tile `number`.
@@ -269,7 +298,12 @@ class Balancer {
   const int64_t count_;
   std::set<std::pair<uint32_t, bool>> known_;
   std::set<int64_t> heights_;
-  ExprId start_, first_, fetched_;
+  struct Fetched {
+    ExprId share;         // of a tile, at most
+    ExprId first, count;  // of this tile
+  };
+  std::map<int64_t, Fetched> fetched_;  // by the number of parts
+  ExprId start_;
 };
 
 }  // namespace

@@ -107,7 +107,7 @@ Gemm choose_rows(const Gemm& gemm, const Rows& of, const target::Target& target)
   static constexpr Tile kWide[] = {{8, 3},  {14, 2}, {12, 2}, {6, 4}, {9, 3},
                                    {10, 2}, {7, 3},  {8, 2},  {7, 2}};
   static constexpr Tile kWhole[] = {{4, 4}, {4, 5}};  // where they hold all columns
-  static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}};
+  static constexpr Tile kNarrow[] = {{4, 3}, {6, 2}, {5, 2}, {12, 1}};
   Cheapest cheapest;
   Gemm candidate = gemm;
   auto consider = [&](Tile tile) {
@@ -169,7 +169,8 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
   }
   best.kc = k;
   best.m_block = rows_of_block(best, of, target);
-  if (best.tile && best.m_block < m)
+  // Bounded rows are balanced as they run, in whole tiles; what is left over has code of its own.
+  if ((best.tile || least < m) && best.m_block < m)
     best.m_block = (best.m_block + best.mr - 1) / best.mr * best.mr;
   const int64_t tiles = (best.m_block + best.mr - 1) / best.mr;
   if (of.fetches)
@@ -355,7 +356,9 @@ void cut_k(const GemmShape& shape, bool bounded, const target::Target& target, G
   const int64_t kc = ((k + parts - 1) / parts + 15) / 16 * 16;
   const int64_t most_rows =
       std::max<int64_t>(second / (bounded ? 2 : 4) / (kc * 4), 4 * int64_t{gemm->mr});
-  const int64_t blocks = (m + most_rows - 1) / most_rows, rows = (m + blocks - 1) / blocks;
+  const int64_t blocks = (m + most_rows - 1) / most_rows;
+  int64_t rows = (m + blocks - 1) / blocks;
+  if (bounded && rows < m) rows = (rows + gemm->mr - 1) / gemm->mr * gemm->mr;
   const int64_t width = int64_t{gemm->nv} * gemm->lanes, panels = shape.n_extent / width;
   // Their sums take an eighth of the cache at most, and every core has at least four tasks.
   const int64_t room = second / 8 / (rows * width * 4);

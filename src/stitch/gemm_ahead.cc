@@ -29,27 +29,37 @@ void GemmEmitter::add_prefetch(BufferId buffer, const Expr& at, int level, bool 
   block->push_back(std::move(stmt));
 }
 
-// Prefetches the next panel, spread evenly over the elements of k of all tiles of this panel: the
-// record's `prefetch` cache lines per `ku` elements. Emits those of the next `steps` elements.
+// Prefetches the next panel, spread over the elements of k of the first tiles of this panel: the
+// record's `prefetch` cache lines per `ku` elements, until the whole panel has been asked for.
+// Emits those of the next `steps` elements.
 void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t steps, Block* block) {
   if (gemm_.prefetch == 0 || shape_.b_panel == 0) return;
   const int64_t line = 64 / tensor::type_bytes(k_.buffer(input_of(shape_.b_load)).type);
   const int64_t rate = std::max<int64_t>(1, line * gemm_.prefetch / gemm_.ku);
+  const int64_t needed = (width_ + rate - 1) / rate;  // tiles
+  const index::Range number = bounds(tile.number, s_.scope_extents_);
+  if (number.low >= needed) return;
+  Block fetches;
   Expr done = ((tile.number * block_.count - block_.start) * k_places_[0] + k_linear()) * rate;
   std::vector<Expr> first = digits_;
   for (int k : shape_.k) first[k] = Expr(0);
-  Expr number = panel.number + Expr(1);
+  Expr next_panel = panel.number + Expr(1);
   if (is_cut_) {
     // After the last panel comes the first one of the next block of K, or of the next task.
     const Expr wrapped = floor_div(block_.panel + Expr(1), block_.panels, s_.scope_extents_);
-    if (!block_.last) number = number - wrapped * block_.panels;
+    if (!block_.last) next_panel = next_panel - wrapped * block_.panels;
     first[shape_.k[0]] = block_.last ? block_.start - wrapped * block_.start.constant()
                                      : block_.start + wrapped * block_.count;
   }
   Expr next = substitute(coordinate(shape_.b_load), first, s_.scope_extents_) +
-              number * shape_.b_panel_stride;
+              next_panel * shape_.b_panel_stride;
   for (int64_t j = 0; j * line < steps * rate; ++j)
-    add_prefetch(input_of(shape_.b_load), next + done + Expr(j * line), 2, false, block);
+    add_prefetch(input_of(shape_.b_load), next + done + Expr(j * line), 2, false, &fetches);
+  if (number.low < number.high) {  // also if all are: kernels of other row counts have one text
+    const ExprId is_needed = k_.compare(Op::lt, index(tile.number), k_.constant(needed));
+    fetches = {make_if(is_needed, std::move(fetches))};
+  }
+  std::move(fetches.begin(), fetches.end(), std::back_inserter(*block));
 }
 
 // Prefetches the range after this tile's rows of A, of the same length: the next tile's rows, if
