@@ -24,8 +24,6 @@ using kernel::Rewriter, kernel::Stmt, kernel::StmtKind, kernel::Type, kernel::Va
 
 using namespace trimming;  // NOLINT: what this file is about
 
-constexpr int64_t kMostLanes = 16;  // of a vector loop; all narrower ones divide it
-
 // How far results are counted on along the extent of each group.
 std::vector<int64_t> counted_on(const TrimRequest& request) {
   std::map<uint32_t, int64_t> most;
@@ -53,6 +51,7 @@ class Trimmer {
         counted_(std::move(counted)),
         reduces_all_(reduces_all),
         tasks_(tasks),
+        lanes_(most_lanes(*kernel)),
         variables_(std::move(facts.variables)),
         accesses_(std::move(facts.touches)) {}
 
@@ -119,10 +118,16 @@ class Trimmer {
       const auto around = fact.base.find(stmt.var.value);
       if (fact.group == whole.group && group_of(whole).reduced && around != fact.base.end() &&
           around->second == whole.factor && part.extent * fact.factor == whole.factor &&
-          fact.factor % kMostLanes == 0 && whole.scale == 1 && fact.scale == 1 && whole.low == 0 &&
-          whole.high == 0 && fact.low == 0 && fact.high == 0)
+          whole.scale == 1 && fact.scale == 1 && whole.low == 0 && whole.high == 0 &&
+          fact.low == 0 && fact.high == 0 && may_be_cut(inner, fact.factor))
         parts_.emplace(stmt.var.value, inner.var.value);
     }
+  }
+
+  // Vectors, or steps of a sum that could be a loop as well.
+  bool may_be_cut(const Stmt& parts, int64_t each) const {
+    return each == 1 ? !numbers_registers(k_, parts.body, parts.var)
+                     : lanes_ > 1 && each % lanes_ == 0;
   }
 
   bool is_part(uint32_t var) const {
@@ -139,7 +144,7 @@ class Trimmer {
     if (is_part(var)) return variable.fact->factor;
     const int64_t own = variable.extent * variable.fact->factor;
     if (!stops(variable)) return own;
-    const int64_t lanes = variable.kind == LoopKind::vector ? kMostLanes : 1;
+    const int64_t lanes = variable.kind == LoopKind::vector ? lanes_ : 1;
     return std::min(own, std::max(variable.fact->factor, lanes));
   }
 
@@ -321,7 +326,7 @@ class Trimmer {
   void put(Stmt stmt, std::vector<Stmt>* to) {
     std::vector<Stmt> instead;
     if (stmt.kind == StmtKind::loop && stops(variables_[stmt.var.index()])) {
-      instead = parts_.count(stmt.var.value) > 0 ? in_parts(&stmt) : balanced(stmt);
+      instead = parts_.count(stmt.var.value) > 0 ? with_parts(&stmt) : balanced(stmt);
       if (instead.empty()) stop(&stmt);
     }
     if (instead.empty()) instead.push_back(std::move(stmt));
@@ -329,7 +334,7 @@ class Trimmer {
   }
 
   // Whole steps, then the parts of the last one that are there.
-  std::vector<Stmt> in_parts(Stmt* loop) {
+  std::vector<Stmt> with_parts(Stmt* loop) {
     const Variable& variable = variables_[loop->var.index()];
     const int64_t step = variable.fact->factor, most = variable.extent * step;
     std::vector<Stmt> result;
@@ -340,17 +345,9 @@ class Trimmer {
     const ExprId whole = let("whole", k_.binary(Op::floor_div, all, k_.constant(step)), lets);
     const ExprId rest =
         let("rest", k_.binary(Op::sub, all, k_.binary(Op::mul, whole, k_.constant(step))), lets);
-    Rewriter copy(&k_);  // the body for one value of the variable
-    copy.fresh = true;
-    copy.replace(loop->var, whole);
-    std::vector<Stmt> last = copy.block(loop->body);
     const int64_t each = variables_[parts_.at(loop->var.value)].fact->factor;
-    Stmt& parts = last[0];
-    const ExprId before = k_.binary(Op::mul, k_.ref(parts.var), k_.constant(each));
-    parts.body = {make_if(k_.compare(Op::gt, rest, before), std::move(parts.body))};
-    loop->extent = whole;
-    result.push_back(std::move(*loop));
-    result.push_back(make_if(k_.compare(Op::gt, rest, k_.constant(0)), std::move(last)));
+    for (Stmt& stmt : in_parts(&k_, std::move(*loop), whole, rest, each))
+      result.push_back(std::move(stmt));
     return result;
   }
 
@@ -429,6 +426,7 @@ class Trimmer {
   std::vector<int64_t> counted_;
   bool reduces_all_;
   int64_t tasks_;
+  int64_t lanes_;  // of a vector loop, at most; all narrower ones divide it
   std::vector<Variable> variables_;
   std::vector<Touch> accesses_;
   std::map<uint32_t, uint32_t> parts_;  // a loop and the one inside, which writes its parts out

@@ -118,11 +118,12 @@ TEST(Trim, TheOnlyTileIsMadeForFewerRows) {
 
 TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
   Reads reads;
-  const std::string text =
-      trimmed(rows("f32[8]",
-                   "serial c 8 {\nacc[0] = 0:f32\nserial b 16 { unrolled u 4 {\n"
-                   "acc[0] = acc[0] + in0[b*32 + u*8 + c]\n} }\nout0[c] = acc[0]\n}\n"),
-              request(true, false), &reads);
+  const std::string text = trimmed(
+      rows(
+          "f32[8]",
+          "serial c 8 {\nacc[0] = 0:f32\nserial b 16 { prefetch in0[b*32] level 1\nunrolled u 4 {\n"
+          "acc[0] = acc[0] + in0[b*32 + u*8 + c]\n} }\nout0[c] = acc[0]\n}\n"),
+      request(true, false), &reads);
   EXPECT_THAT(text, HasSubstr("floor_div(convert(in1[0], s64) + 3, 4)*4"));
   EXPECT_THAT(text, Not(HasSubstr("serial b 16")));
   EXPECT_EQ(reads[0], std::vector<int64_t>{4});
@@ -131,15 +132,31 @@ TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
 // Where one loop reads by threes and another one by twos, what is read reaches to whole sixes.
 TEST(Trim, StepsThatDoNotDivideEachOther) {
   Reads reads;
-  const std::string text =
-      trimmed(rows("f32[8]",
-                   "serial c 8 {\nacc[0] = 0:f32\nserial b 21 { unrolled u 3 {\n"
-                   "acc[0] = acc[0] + in0[b*24 + u*8 + c]\n} }\nserial d 31 { unrolled v 2 {\n"
-                   "acc[0] = acc[0] + in0[d*16 + v*8 + c]\n} }\nout0[c] = acc[0]\n}\n"),
-              request(true, false), &reads);
+  const std::string text = trimmed(
+      rows(
+          "f32[8]",
+          "serial c 8 {\nacc[0] = 0:f32\nserial b 21 { prefetch in0[b*24] level 1\nunrolled u 3 {\n"
+          "acc[0] = acc[0] + in0[b*24 + u*8 + c]\n} }\nserial d 31 { prefetch in0[d*16] level "
+          "1\nunrolled v 2 {\n"
+          "acc[0] = acc[0] + in0[d*16 + v*8 + c]\n} }\nout0[c] = acc[0]\n}\n"),
+      request(true, false), &reads);
   EXPECT_THAT(text, HasSubstr("floor_div(convert(in1[0], s64) + 2, 3)*3"));
   EXPECT_THAT(text, HasSubstr("floor_div(convert(in1[0], s64) + 1, 2)*2"));
   EXPECT_EQ(reads[0], std::vector<int64_t>{6});
+}
+
+// Steps that are written out, and nothing else: those of the last one that are there are a loop.
+TEST(Trim, TheLastStepOfASumIsALoop) {
+  Reads reads;
+  const std::string text =
+      trimmed(rows("f32[8]",
+                   "serial c 8 {\nacc[0] = 0:f32\nserial b 16 { unrolled u 4 {\n"
+                   "acc[0] = acc[0] + in0[b*32 + u*8 + c]\n} }\nout0[c] = acc[0]\n}\n"),
+              request(true, false), &reads);
+  EXPECT_THAT(text, HasSubstr("serial b whole {"));
+  EXPECT_THAT(text, HasSubstr("serial u_1 rest {"));
+  EXPECT_THAT(text, HasSubstr("in0[whole*32 + u_1*8 + c]"));
+  EXPECT_EQ(reads[0], std::vector<int64_t>{1});
 }
 
 // Four vectors a step: the last step may be fewer of them.
