@@ -1,11 +1,13 @@
 // A model with a bounded dimension beside programs of its exact extents:
 //   dynamic_shapes MODEL.onnx NAME BOUND [--step N | --at 17,100,...] [--rounds N] [--dim NAME=N]
 //                  [--interp] [--profile] [--resident] [--fuse MODE] [--level O0] [--dump DIR]
-// One line per extent: milliseconds (thread processor time, the least of the interleaved rounds) of
-// the bounded program and of the exact one, their ratio (exact over bounded), and the largest
-// difference of the results over the largest magnitude. With --interp results are compared with the
-// reference interpreter's, and times mean nothing; --profile adds a line per kernel; --resident
-// runs the bounded program only, and prints the process's memory after each extent. One thread.
+//                  [--threads N]
+// One line per extent: milliseconds (the least of the interleaved rounds; thread processor time, or
+// the clock's with several threads) of the bounded program and of the exact one, their ratio (exact
+// over bounded), and the largest difference of the results over the largest magnitude. With
+// --interp results are compared with the reference interpreter's, and times mean nothing; --profile
+// adds a line per kernel; --resident runs the bounded program only, and prints the process's memory
+// after each extent.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -29,9 +31,9 @@ using heddle::api::Model;
 using heddle::api::OpenOptions;
 using heddle::api::Program;
 
-double thread_ms() {
+double now_ms(bool one_thread) {
   timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(one_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
@@ -52,10 +54,10 @@ struct Running {
       done(context->bind_output(static_cast<int64_t>(i), outputs[i].data()));
     }
   }
-  double run_ms() {
-    const double begin = thread_ms();
+  double run_ms(bool one_thread) {
+    const double begin = now_ms(one_thread);
     done(context->run());
-    return thread_ms() - begin;
+    return now_ms(one_thread) - begin;
   }
 };
 
@@ -112,6 +114,8 @@ int main(int argc, char** argv) {
       profile = true;
     else if (word == "--resident")
       resident = true;
+    else if (word == "--threads")
+      options.threads = std::atoi(next().c_str());
     else if (word == "--dump")
       options.dump = next();
     else if (word == "--step") {
@@ -132,6 +136,7 @@ int main(int argc, char** argv) {
   if (extents.empty())
     for (int64_t n = 1; n <= bound; ++n) extents.push_back(n);
 
+  const bool one = options.threads == 1;
   OpenOptions bounded_open = open;
   bounded_open.bounds[name] = bound;
   Running bounded;
@@ -160,7 +165,7 @@ int main(int argc, char** argv) {
     if (resident) {
       done(bounded.context->set_extent(name, n));
       bounded.bind(inputs, exact.model->outputs());
-      bounded.run_ms();
+      bounded.run_ms(one);
       fmt::print("{} {}: {} MB, of these {} of its own and {} of files\n", name, n,
                  resident_mb("VmRSS"), resident_mb("RssAnon"), resident_mb("RssFile"));
       continue;
@@ -170,31 +175,31 @@ int main(int argc, char** argv) {
     exact.bind(inputs, exact.model->outputs());
     done(bounded.context->set_extent(name, n));
     bounded.bind(inputs, exact.model->outputs());
-    double least_exact = exact.run_ms(), least_bounded = bounded.run_ms();
+    double least_exact = exact.run_ms(one), least_bounded = bounded.run_ms(one);
     for (int round = 0; !interp && round < rounds; ++round) {
-      const double first = bounded.run_ms(), second = exact.run_ms();
+      const double first = bounded.run_ms(one), second = exact.run_ms(one);
       least_bounded = round == 0 ? first : std::min(least_bounded, first);
       least_exact = round == 0 ? second : std::min(least_exact, second);
     }
     if (profile) {
-      for (Running* one : {&bounded, &exact}) {
-        one->context->set_profile(true);
-        one->context->reset_profile();
+      for (Running* running : {&bounded, &exact}) {
+        running->context->set_profile(true);
+        running->context->reset_profile();
       }
       for (int round = 0; round < rounds; ++round)
-        for (Running* one : {&bounded, &exact}) done(one->context->run());
-      for (Running* one : {&bounded, &exact}) {
+        for (Running* running : {&bounded, &exact}) done(running->context->run());
+      for (Running* running : {&bounded, &exact}) {
         std::map<std::string, std::pair<int, double>> kernels;
-        for (int64_t i = 0; i < one->context->command_count(); ++i) {
-          const auto report = one->context->command(i);
+        for (int64_t i = 0; i < running->context->command_count(); ++i) {
+          const auto report = running->context->command(i);
           auto& sum = kernels[std::string(report.kernel) + " " + report.operators];
           ++sum.first;
           sum.second += double(report.min_ns) * 1e-6;
         }
         for (const auto& [kernel, sum] : kernels)
-          fmt::print("  {} {:.3f} ms x{} {:.100}\n", one == &bounded ? "bounded" : "exact",
+          fmt::print("  {} {:.3f} ms x{} {:.100}\n", running == &bounded ? "bounded" : "exact",
                      sum.second, sum.first, kernel);
-        one->context->set_profile(false);
+        running->context->set_profile(false);
       }
     }
     double far = 0;

@@ -24,22 +24,6 @@ using kernel::Rewriter, kernel::Stmt, kernel::StmtKind, kernel::Type, kernel::Va
 
 using namespace trimming;  // NOLINT: what this file is about
 
-// How far results are counted on along the extent of each group.
-std::vector<int64_t> counted_on(const TrimRequest& request) {
-  std::map<uint32_t, int64_t> most;
-  for (const auto& digits : request.globals)
-    for (const TrimDigit& digit : digits) {
-      int64_t& reach =
-          most.emplace(request.groups[static_cast<size_t>(digit.group)].extent.value, 1)
-              .first->second;
-      reach = common_reach(reach, digit.reach);
-    }
-  std::vector<int64_t> result;
-  for (const TrimGroup& group : request.groups)
-    result.push_back(most.emplace(group.extent.value, 1).first->second);
-  return result;
-}
-
 class Trimmer {
  public:
   // `counted`: how far results are counted on, by group. `reduces_all`: the kernel reduces over a
@@ -60,8 +44,7 @@ class Trimmer {
       for (const Group& group : phase.groups) find_parts(group.body);
     find_reach();
     if (!check_reduced()) return refused_;
-    for (Phase& phase : k_.phases)
-      for (Group& group : phase.groups) rewrite(group);
+    for (Phase& phase : k_.phases) rewrite(phase);
     return refused_;
   }
 
@@ -369,7 +352,22 @@ class Trimmer {
     loop->extent = once ? let("trips", extent, &prologue_) : extent;
   }
 
-  void rewrite(Group& group) {
+  // Several groups of which one is shared become one: there is more to do in some tasks than in
+  // others, and workers have parts of all tasks, one behind the other.
+  void rewrite(Phase& phase) {
+    std::vector<Group>& groups = phase.groups;
+    const auto has_loops = [](const Group& group) { return !group.grid.empty(); };
+    const auto stops_early = [&](const Group& group) {
+      return first_shared(group) < group.grid.size();
+    };
+    const bool together = groups.size() > 1 && !phase.in_order &&
+                          std::all_of(groups.begin(), groups.end(), has_loops) &&
+                          std::any_of(groups.begin(), groups.end(), stops_early);
+    for (Group& group : groups) rewrite(group, together);
+    if (together) join_tasks(&k_, &groups);
+  }
+
+  void rewrite(Group& group, bool together) {
     prologue_.clear();
     ends_.clear();
     Rewriter rewriter(&k_);
@@ -382,7 +380,7 @@ class Trimmer {
         leave_out_products_of(dim.var, &group.body);
         if (!is_shared(dim)) leave_out(dim, &group.body);
       }
-    share(&group);
+    share(&group, together);
     group.body.insert(group.body.begin(), std::make_move_iterator(prologue_.begin()),
                       std::make_move_iterator(prologue_.end()));
   }
@@ -399,15 +397,19 @@ class Trimmer {
     return stops(variable) && variable.fact->base.empty();
   }
 
-  // All loops over tasks from the first that stops on are shared: those that are there of it alone
-  // may be fewer than the workers.
-  void share(Group* group) {
+  size_t first_shared(const Group& group) const {
+    const auto at = std::find_if(group.grid.begin(), group.grid.end(),
+                                 [&](const GridDim& dim) { return is_shared(dim); });
+    return static_cast<size_t>(at - group.grid.begin());
+  }
+
+  // All loops over tasks from the first that stops on are shared, or all there are: those that are
+  // there of it alone may be fewer than the workers.
+  void share(Group* group, bool all) {
     const std::vector<GridDim>& grid = group->grid;
-    size_t first = 0;
-    while (first < grid.size() && !is_shared(grid[first])) ++first;
-    Tasks tasks{first, 1, tasks_, {}};
-    for (size_t i = first; i < grid.size(); ++i) {
-      tasks.most *= variables_[grid[i].var.index()].extent;
+    Tasks tasks{all ? 0 : first_shared(*group), all ? tasks_ : 1, tasks_, {}};
+    for (size_t i = tasks.first; i < grid.size(); ++i) {
+      if (!all) tasks.most *= variables_[grid[i].var.index()].extent;
       tasks.trips.push_back(is_shared(grid[i])
                                 ? let("trips", trips(grid[i].var.value, 1), &prologue_)
                                 : grid[i].extent);

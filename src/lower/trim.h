@@ -62,6 +62,8 @@ struct Trim {
 
 // The least number that both divide: as far as what counts on both. Large ones are 2^40.
 int64_t common_reach(int64_t a, int64_t b);
+// How far results are counted on along the extent of each group: the common reach of its digits.
+std::vector<int64_t> counted_on(const TrimRequest& request);
 
 // A request from text: "extent in1 bound 64 least 17; in0 8; out0 8 reach 4", where a buffer has
 // the strides of its digits, of the extent named last in front; `window` may stand in place of a

@@ -1,6 +1,7 @@
 // The text form of a trim request.
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <numeric>
 #include <sstream>
 
@@ -101,6 +102,21 @@ bool TrimRequest::reads_windows(int group) const {
              return digit.window && digit.group == group;
            });
          });
+}
+
+std::vector<int64_t> counted_on(const TrimRequest& request) {
+  std::map<uint32_t, int64_t> most;
+  for (const auto& digits : request.globals)
+    for (const TrimDigit& digit : digits) {
+      int64_t& reach =
+          most.emplace(request.groups[static_cast<size_t>(digit.group)].extent.value, 1)
+              .first->second;
+      reach = common_reach(reach, digit.reach);
+    }
+  std::vector<int64_t> result;
+  for (const TrimGroup& group : request.groups)
+    result.push_back(most.emplace(group.extent.value, 1).first->second);
+  return result;
 }
 
 int64_t common_reach(int64_t a, int64_t b) {

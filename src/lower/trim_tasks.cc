@@ -66,4 +66,15 @@ void share_tasks(kernel::Kernel* kernel, const Tasks& tasks, kernel::Group* grou
   group->grid.erase(dims + 1, group->grid.end());
 }
 
+void join_tasks(kernel::Kernel* kernel, std::vector<kernel::Group>* groups) {
+  kernel::Group& all = groups->front();
+  const ExprId task = kernel->ref(all.grid[0].var);
+  for (size_t i = 1; i < groups->size(); ++i) {
+    kernel::Group& group = (*groups)[i];
+    all.body.push_back(make_let(group.grid[0].var, task));
+    std::move(group.body.begin(), group.body.end(), std::back_inserter(all.body));
+  }
+  groups->resize(1);
+}
+
 }  // namespace heddle::lower::trimming

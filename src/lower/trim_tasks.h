@@ -21,4 +21,7 @@ struct Tasks {
 void share_tasks(kernel::Kernel* kernel, const Tasks& tasks, kernel::Group* group,
                  std::vector<kernel::Stmt>* prologue);
 
+// Groups that are shared among the same number of tasks become one: a task has its share of each.
+void join_tasks(kernel::Kernel* kernel, std::vector<kernel::Group>* groups);
+
 }  // namespace heddle::lower::trimming
