@@ -422,6 +422,8 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                             shape.k_extent, shape.b_panel > 0, target, nv, shape.type, mma);
     cut_k(shape, is_bounded(stage.instr), target, &gemm);
     if (is_bounded(stage.instr)) share_panels(shape, stage, target, &gemm);
+    // Few blocks of rows, of which the last one may have one row: each worker has some of all.
+    if (is_bounded(stage.instr) && gemm.panels > 0) gemm.panels_first = true;
   } else {
     gemm.mma = mma;
     gemm.lanes = target.lanes(shape.type);
