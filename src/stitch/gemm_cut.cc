@@ -20,9 +20,21 @@ void GemmEmitter::emit_cut(int64_t full, int64_t rest, std::vector<kernel::Group
     }
     return most;
   };
-  const int64_t tiles = most_tiles(line_blocks) * most_tiles(row_blocks);
-  sums_ = k_.add_scratch("sums", shape_.type, gemm_.panels * tiles * gemm_.mr * width_);
-  tiles_ = tiles;
+  auto most_rows = [](const std::vector<AxisPart>& parts) {
+    int64_t most = 0;
+    for (const AxisPart& part : parts)
+      most =
+          std::max(most, part.runs.back().start + part.runs.back().count * part.runs.back().rows -
+                             part.runs.front().start);
+    return most;
+  };
+  // Rows stand side by side, whatever tiles they are in: a dimension that loops can be trimmed to.
+  // Fragments are whole.
+  tiles_ = most_tiles(line_blocks) * most_tiles(row_blocks);
+  rows_ = most_rows(row_blocks);
+  const int64_t rows = gemm_.tile ? tiles_ * gemm_.mr : most_rows(line_blocks) * rows_;
+  panel_sums_ = rows * width_;
+  sums_ = k_.add_scratch("sums", shape_.type, gemm_.panels * panel_sums_);
   is_cut_ = true;
   const int64_t tasks = full / gemm_.panels, left = full % gemm_.panels;
   for (const AxisPart& lines : line_blocks) {
@@ -47,6 +59,8 @@ kernel::Group GemmEmitter::cut_group(const AxisPart& lines, const AxisPart& rows
   auto emit = [&](const KBlock& k_block, Block* body) {
     block_ = k_block;
     block_.panels = panels;
+    block_.first_line = line_block * lines.step + Expr(lines.runs.front().start);
+    block_.first_row = block * rows.step + Expr(rows.runs.front().start);
     VarId var = k_.add_var("panel_of");
     block_.panel = Expr::digit(s_.add_scope(var, panels));
     Panel panel{Expr(first_panel) + task * panels + block_.panel, width,
@@ -84,7 +98,8 @@ void GemmEmitter::move_sums(const Panel& panel, const Tile& tile, bool load, Blo
   const Segment all_rows{0, 1, 0, tile.rows->rows};
   VarId l = k_.add_var("l");
   const Expr lane = Expr::digit(s_.add_scope(l, gemm_.lanes));
-  const Expr start = (block_.panel * tiles_ + tile.number) * (gemm_.mr * width_) + lane;
+  const Expr first = (tile.y0 - block_.first_line) * rows_ + tile.m0 - block_.first_row;
+  const Expr start = block_.panel * panel_sums_ + first * width_ + lane;
   Block body;
   for (int v = 0; v < panel.vectors; ++v) {
     Block one = over_tile({0, 1, 0, 1}, all_rows, [&](const Expr& line, const Expr& row) {

@@ -208,8 +208,11 @@ class GemmEmitter {
     bool first = true, last = true;
     Expr panel;  // which of the task's `panels`
     int64_t panels = 1;
+    Expr first_line, first_row;  // of the task
   } block_;
-  BufferId sums_;  // [panel, tile, row, vector, lane]; of one tile where K is not blocked
+  BufferId sums_;  // [panel, line, row, vector, lane] or, of fragments, [panel, tile, row, ...]; of
+                   // one tile where K is not blocked
+  int64_t rows_ = 0, panel_sums_ = 0;               // of a line in a task, at most; of a panel
   std::optional<stage::WindowLines> window_lines_;  // copied for fragments
   BufferId lines_;                                  // the copy
   int64_t tiles_ = 0;                               // of a panel, at most
