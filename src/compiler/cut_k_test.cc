@@ -89,14 +89,15 @@ TEST(CutKTest, OnlyWherePanelsArePackedAndKIsLonger) {
 TEST(CutKTest, WindowsAreCutByTheirLines) {
   struct Conv {
     const char *target, *input, *kernel, *output, *window;
+    int64_t columns;
   };
   for (const Conv& c :
-       {Conv{"icelake", "1,9,17,12", "3,3,12,100", "1,9,17,100", "size=3x3 pad=1_1x1_1"},
+       {Conv{"icelake", "1,9,17,12", "3,3,12,100", "1,9,17,100", "size=3x3 pad=1_1x1_1", 17},
         Conv{"icelake", "2,11,20,8", "3,3,8,101", "2,11,20,101",
-             "size=3x3 pad=4_4x4_4 rhs_dilate=4x4"},
+             "size=3x3 pad=4_4x4_4 rhs_dilate=4x4", 20},
         Conv{"icelake", "1,14,19,8", "5,2,8,100", "1,6,17,100",
-             "size=5x2 stride=2x1 pad=2_0x0_-1 rhs_reversal=1x0"},
-        Conv{"avx2", "1,9,17,12", "3,3,12,40", "1,9,17,40", "size=3x3 pad=1_1x1_1"}}) {
+             "size=5x2 stride=2x1 pad=2_0x0_-1 rhs_reversal=1x0", 17},
+        Conv{"avx2", "1,9,17,12", "3,3,12,40", "1,9,17,40", "size=3x3 pad=1_1x1_1", 17}}) {
     target::Target target = *target::find_target(c.target);
     target.caches[1].bytes = 8 << 10;
     int64_t elems = 1;
@@ -125,8 +126,15 @@ ENTRY e {{
       alone.set_entry(alone.clone_computation(*instr->called()[0]));
       compiler::FusionCheck checked = compiler::check_fusion(alone, target, 3, 256);
       EXPECT_EQ(checked.failure, "") << checked.text;
-      if (stage::is_gemm(checked.placed))
-        cut += std::get<stage::Row>(checked.placed.schedule.nodes[0]).gemm()->record.panels > 0;
+      if (!stage::is_gemm(checked.placed)) continue;
+      const stage::Gemm& record =
+          std::get<stage::Row>(checked.placed.schedule.nodes[0]).gemm()->record;
+      if (record.panels == 0) continue;
+      ++cut;
+      // Sums stand by rows, whatever tiles they are in, so that loops over rows can be trimmed.
+      for (const kernel::Buffer& buffer : checked.kernel.buffers)
+        if (buffer.name == "sums")
+          EXPECT_EQ(buffer.extents[0] % (c.columns * record.nv * record.lanes), 0) << c.window;
     }
     EXPECT_EQ(cut, 1) << text;
   }
