@@ -133,8 +133,9 @@ ENTRY e {{
       ++cut;
       // Sums stand by rows, whatever tiles they are in, so that loops over rows can be trimmed.
       for (const kernel::Buffer& buffer : checked.kernel.buffers)
-        if (buffer.name == "sums")
+        if (buffer.name == "sums") {
           EXPECT_EQ(buffer.extents[0] % (c.columns * record.nv * record.lanes), 0) << c.window;
+        }
     }
     EXPECT_EQ(cut, 1) << text;
   }
