@@ -125,13 +125,6 @@ int64_t widest(const std::vector<Stmt>& body) {
   return most;
 }
 
-bool mentions(const Kernel& kernel, ExprId id, VarId var) {
-  const kernel::Expr& expr = kernel.expr(id);
-  return (expr.op == Op::var && expr.var == var) ||
-         std::any_of(expr.operands.begin(), expr.operands.end(),
-                     [&](ExprId operand) { return mentions(kernel, operand, var); });
-}
-
 bool loads_register(const Kernel& kernel, ExprId id, VarId var) {
   const kernel::Expr& expr = kernel.expr(id);
   const bool in_register =
@@ -142,6 +135,13 @@ bool loads_register(const Kernel& kernel, ExprId id, VarId var) {
 }
 
 }  // namespace
+
+bool mentions(const Kernel& kernel, ExprId id, VarId var) {
+  const kernel::Expr& expr = kernel.expr(id);
+  return (expr.op == Op::var && expr.var == var) ||
+         std::any_of(expr.operands.begin(), expr.operands.end(),
+                     [&](ExprId operand) { return mentions(kernel, operand, var); });
+}
 
 bool numbers_registers(const Kernel& kernel, const std::vector<Stmt>& body, VarId var) {
   return std::any_of(body.begin(), body.end(), [&](const Stmt& stmt) {

@@ -16,6 +16,8 @@ void split_loops(kernel::Kernel* kernel, const TrimRequest& request);
 // Of the widest vector loop; 1: there is none.
 int64_t most_lanes(const kernel::Kernel& kernel);
 
+// Whether the expression has the variable in it.
+bool mentions(const kernel::Kernel& kernel, kernel::ExprId id, kernel::VarId var);
 // Whether the variable tells which register is meant: it must be a number then.
 bool numbers_registers(const kernel::Kernel& kernel, const std::vector<kernel::Stmt>& body,
                        kernel::VarId var);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernel/rewriter.h"
+#include "lower/trim_loops.h"
 
 namespace heddle::lower::trimming {
 namespace {
@@ -45,7 +46,7 @@ class Balancer {
     const ExprId low = let("low", divided(rows, some), &result);
     const ExprId tall =
         let("tall", k_.binary(Op::sub, rows, k_.binary(Op::mul, low, count)), &result);
-    find_parts(tiles_.loop->body);
+    find_fetched(tiles_.loop->body);
     for (auto& [parts, of] : fetched_)
       of.share =
           let("share", divided(k_.binary(Op::add, some, k_.constant(parts - 1)), some), &result);
@@ -210,18 +211,11 @@ class Balancer {
     return result;
   }
 
-  bool mentions_tile(ExprId id) const {
-    const Expr& expr = k_.expr(id);
-    if (expr.op == Op::var) return expr.var == tile_;
-    return std::any_of(expr.operands.begin(), expr.operands.end(),
-                       [&](ExprId operand) { return mentions_tile(operand); });
-  }
-
   // Into how many parts something else than rows is divided, of which each tile fetches one: all
   // tiles, or the first ones. 0: `stmt` fetches no such part.
   int64_t shared_parts(const Stmt& stmt) const {
     if (stmt.kind == StmtKind::prefetch)
-      return !tiles_.has_rows(stmt.buffer) && mentions_tile(stmt.indices.at(0)) ? count_ : 0;
+      return !tiles_.has_rows(stmt.buffer) && mentions(k_, stmt.indices.at(0), tile_) ? count_ : 0;
     if (stmt.kind != StmtKind::branch || !stmt.otherwise.empty()) return 0;
     const Expr& test = k_.expr(stmt.value);
     if (test.op != Op::lt) return 0;
@@ -233,14 +227,14 @@ class Balancer {
     return is_first ? std::clamp<int64_t>(most.imm, 0, count_) : 0;
   }
 
-  void find_parts(const std::vector<Stmt>& body) {
+  void find_fetched(const std::vector<Stmt>& body) {
     for (const Stmt& stmt : body) {
       if (const int64_t parts = shared_parts(stmt); parts > 0) {
         fetched_.try_emplace(parts);
         continue;
       }
-      find_parts(stmt.body);
-      find_parts(stmt.otherwise);
+      find_fetched(stmt.body);
+      find_fetched(stmt.otherwise);
     }
   }
 

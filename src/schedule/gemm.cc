@@ -107,7 +107,7 @@ Gemm choose_rows(const Gemm& gemm, const Rows& of, const target::Target& target)
   static constexpr Tile kWide[] = {{8, 3},  {14, 2}, {12, 2}, {6, 4}, {9, 3},
                                    {10, 2}, {7, 3},  {8, 2},  {7, 2}};
   static constexpr Tile kWhole[] = {{4, 4}, {4, 5}};  // where they hold all columns
-  static constexpr Tile kNarrow[] = {{4, 3}, {6, 2}, {5, 2}, {12, 1}};
+  static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}};
   Cheapest cheapest;
   Gemm candidate = gemm;
   auto consider = [&](Tile tile) {
@@ -381,16 +381,18 @@ void cut_k(const GemmShape& shape, bool bounded, const target::Target& target, G
 
 }  // namespace
 
-// If the products of a batch share a packed B that does not stay in the second cache, all of them
-// use one panel before the next.
+// Of bounded rows: if the products of a batch share a packed B that does not stay in the second
+// cache, all of them use one panel before the next. So do blocks of rows where K is cut: they are
+// few, the last one may have one row, and each worker has some of all.
 void share_panels(const GemmShape& shape, const Stage& stage, const target::Target& target,
                   Gemm* gemm) {
   const Expr& xb = stage.loads[static_cast<size_t>(shape.b_load)].coordinates[0];
   const int64_t second = target.second_cache_bytes();
-  if (shape.b_panel == 0 || shape.k_extent * shape.n_extent * 4 <= second / 2) return;
-  gemm->panels_first =
+  const bool is_large = shape.b_panel > 0 && shape.k_extent * shape.n_extent * 4 > second / 2;
+  const bool is_shared =
       !shape.batch.empty() && std::none_of(shape.batch.begin(), shape.batch.end(),
                                            [&](int digit) { return xb.uses(digit); });
+  gemm->panels_first = gemm->panels > 0 || (is_large && is_shared);
 }
 
 bool can_cut_k(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
@@ -422,8 +424,6 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                             shape.k_extent, shape.b_panel > 0, target, nv, shape.type, mma);
     cut_k(shape, is_bounded(stage.instr), target, &gemm);
     if (is_bounded(stage.instr)) share_panels(shape, stage, target, &gemm);
-    // Few blocks of rows, of which the last one may have one row: each worker has some of all.
-    if (is_bounded(stage.instr) && gemm.panels > 0) gemm.panels_first = true;
   } else {
     gemm.mma = mma;
     gemm.lanes = target.lanes(shape.type);

@@ -45,9 +45,10 @@ void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t st
   for (int k : shape_.k) first[k] = Expr(0);
   Expr next_panel = panel.number + Expr(1);
   if (is_cut_) {
-    // After the last panel comes the first one of the next block of K, or of the next task.
+    // After the last panel comes the first one of the next block of K, or of the next task, which
+    // may have the same panels.
     const Expr wrapped = floor_div(block_.panel + Expr(1), block_.panels, s_.scope_extents_);
-    if (!block_.last || gemm_.panels_first) next_panel = next_panel - wrapped * block_.panels;
+    if (!block_.last || block_.panels_stay) next_panel = next_panel - wrapped * block_.panels;
     first[shape_.k[0]] = block_.last ? block_.start - wrapped * block_.start.constant()
                                      : block_.start + wrapped * block_.count;
   }

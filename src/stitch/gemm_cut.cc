@@ -11,29 +11,21 @@ namespace heddle::stitch {
 void GemmEmitter::emit_cut(int64_t full, int64_t rest, std::vector<kernel::Group>* groups) {
   const std::vector<AxisPart> line_blocks = line_parts(gemm_, shape_, stage_);
   const std::vector<AxisPart> row_blocks = row_parts(gemm_, shape_, stage_);
-  auto most_tiles = [](const std::vector<AxisPart>& parts) {
-    int64_t most = 0;
-    for (const AxisPart& part : parts) {
-      int64_t here = 0;
-      for (const Run& run : part.runs) here += run.count;
-      most = std::max(most, here);
-    }
-    return most;
+  auto most = [](const std::vector<AxisPart>& parts, auto of) {
+    int64_t result = 0;
+    for (const AxisPart& part : parts) result = std::max<int64_t>(result, of(part));
+    return result;
   };
-  auto most_rows = [](const std::vector<AxisPart>& parts) {
-    int64_t most = 0;
-    for (const AxisPart& part : parts)
-      most =
-          std::max(most, part.runs.back().start + part.runs.back().count * part.runs.back().rows -
-                             part.runs.front().start);
-    return most;
+  auto tiles = [](const AxisPart& part) {
+    int64_t result = 0;
+    for (const Run& run : part.runs) result += run.count;
+    return result;
   };
   // Rows stand side by side, whatever tiles they are in: a dimension that loops can be trimmed to.
   // Fragments are whole.
-  tiles_ = most_tiles(line_blocks) * most_tiles(row_blocks);
-  rows_ = most_rows(row_blocks);
-  const int64_t rows = gemm_.tile ? tiles_ * gemm_.mr : most_rows(line_blocks) * rows_;
-  panel_sums_ = rows * width_;
+  rows_ = most(row_blocks, stage::count_rows);
+  panel_sums_ = gemm_.tile ? most(line_blocks, tiles) * most(row_blocks, tiles) * gemm_.mr * width_
+                           : most(line_blocks, stage::count_rows) * rows_ * width_;
   sums_ = k_.add_scratch("sums", shape_.type, gemm_.panels * panel_sums_);
   is_cut_ = true;
   const int64_t tasks = full / gemm_.panels, left = full % gemm_.panels;
@@ -59,6 +51,7 @@ kernel::Group GemmEmitter::cut_group(const AxisPart& lines, const AxisPart& rows
   auto emit = [&](const KBlock& k_block, Block* body) {
     block_ = k_block;
     block_.panels = panels;
+    block_.panels_stay = gemm_.panels_first && group.grid.size() > 1;
     block_.first_line = line_block * lines.step + Expr(lines.runs.front().start);
     block_.first_row = block * rows.step + Expr(rows.runs.front().start);
     VarId var = k_.add_var("panel_of");

@@ -208,6 +208,7 @@ class GemmEmitter {
     bool first = true, last = true;
     Expr panel;  // which of the task's `panels`
     int64_t panels = 1;
+    bool panels_stay = false;    // the next task has the same ones
     Expr first_line, first_row;  // of the task
   } block_;
   BufferId sums_;  // [panel, line, row, vector, lane] or, of fragments, [panel, tile, row, ...]; of
@@ -215,7 +216,6 @@ class GemmEmitter {
   int64_t rows_ = 0, panel_sums_ = 0;               // of a line in a task, at most; of a panel
   std::optional<stage::WindowLines> window_lines_;  // copied for fragments
   BufferId lines_;                                  // the copy
-  int64_t tiles_ = 0;                               // of a panel, at most
   bool is_cut_ = false;
   // Reductions over the rows, and their accumulators for the current panel.
   struct Sum {

@@ -49,7 +49,7 @@ void GemmEmitter::emit_fragments(const Panel& panel, const Tile& tile, Block* bl
   HEDDLE_CHECK(tile.rows->start >= before, "{} rows from {} on", rows, tile.rows->start);
   if (!is_cut_ && !sums_.valid()) sums_ = k_.add_scratch("sums", shape_.type, gemm_.mr * width_);
   const Expr start =
-      is_cut_ ? (block_.panel * tiles_ + tile.number) * (gemm_.mr * width_) : Expr(0);
+      is_cut_ ? block_.panel * panel_sums_ + tile.number * (gemm_.mr * width_) : Expr(0);
   if (block_.last) prefetch_results(panel, tile, block);
   Tile computed = tile;
   computed.m0 = tile.m0 - Expr(before);
