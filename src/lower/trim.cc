@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "kernel/rewriter.h"
@@ -12,6 +11,7 @@
 #include "lower/passes.h"
 #include "lower/trim_facts.h"
 #include "lower/trim_loops.h"
+#include "lower/trim_parts.h"
 #include "lower/trim_products.h"
 #include "lower/trim_tasks.h"
 #include "lower/trim_tiles.h"

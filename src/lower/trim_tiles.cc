@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "kernel/rewriter.h"
-#include "lower/trim_loops.h"
+#include "lower/trim_parts.h"
 
 namespace heddle::lower::trimming {
 namespace {
