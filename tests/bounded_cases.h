@@ -371,6 +371,16 @@ ENTRY e {
   e = f32[2,11,@,32] tanh(y)
   ROOT z = f32[2,11,@,16] convolution(e, v), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
 })"},
+    // Windows that reach over more columns than a tile has.
+    {"WideWindowsOfColumns", 40, R"(HloModule m
+ENTRY e {
+  x = f32[1,5,@,16] parameter(0)
+  w = f32[3,13,16,32] parameter(1)
+  v = f32[1,3,32,48] parameter(2)
+  y = f32[1,5,@,32] convolution(x, w), window={size=3x13 pad=1_1x6_6}, dim_labels=b01f_01io->b01f
+  e = f32[1,5,@,32] tanh(y)
+  ROOT z = f32[1,5,@,48] convolution(e, v), window={size=1x3 pad=0_0x8_8 rhs_dilate=1x8}, dim_labels=b01f_01io->b01f
+})"},
     {"WindowsOfChannels", 24, R"(HloModule m
 ENTRY e {
   x = f32[1,@,11,16] parameter(0)

@@ -10,9 +10,11 @@
 #include "kernel/verify.h"
 #include "lower/passes.h"
 #include "lower/trim_facts.h"
+#include "lower/trim_lines.h"
 #include "lower/trim_loops.h"
 #include "lower/trim_parts.h"
 #include "lower/trim_products.h"
+#include "lower/trim_stops.h"
 #include "lower/trim_tasks.h"
 #include "lower/trim_tiles.h"
 
@@ -26,183 +28,20 @@ using namespace trimming;  // NOLINT: what this file is about
 
 class Trimmer {
  public:
-  // `counted`: how far results are counted on, by group. `reduces_all`: the kernel reduces over a
-  // group that it is not trimmed for.
-  Trimmer(Kernel* kernel, const TrimRequest& request, std::vector<int64_t> counted,
-          bool reduces_all, int64_t tasks, Facts facts)
+  Trimmer(Kernel* kernel, const TrimRequest& request, const Stops& stops, int64_t tasks)
       : k_(*kernel),
         request_(request),
-        counted_(std::move(counted)),
-        reduces_all_(reduces_all),
-        tasks_(tasks),
-        lanes_(most_lanes(*kernel)),
-        variables_(std::move(facts.variables)),
-        accesses_(std::move(facts.touches)) {}
+        stops_(stops),
+        variables_(stops.variables()),
+        tasks_(tasks) {}
 
-  Refusal run() {
-    for (const Phase& phase : k_.phases)
-      for (const Group& group : phase.groups) find_parts(group.body);
-    find_reach();
-    if (!check_reduced()) return refused_;
+  void run() {
     for (Phase& phase : k_.phases) rewrite(phase);
-    return refused_;
-  }
-
-  // How far the kernel counts on a global buffer along a group.
-  int64_t reads(size_t buffer, int group) {
-    const int64_t times = request_.groups[static_cast<size_t>(group)].times;
-    const int64_t numbers = *read(buffer, group);
-    return numbers == 1 ? 1 : common_reach(numbers, times) / times;
   }
 
  private:
-  // --- where it may stop ---------------------------------------------------------------------
-
-  const TrimGroup& group_of(const Fact& fact) const {
-    return request_.groups[static_cast<size_t>(fact.group)];
-  }
-
-  bool can_stop(const Variable& variable) const {
-    return variable.fact && !variable.elsewhere && variable.extent >= 0;
-  }
-
-  // The numbers that one value of an outer variable stands for, where this one moves inside them;
-  // 0: nothing around it is in the group.
-  int64_t share(const Variable& variable) const {
-    int64_t least = 0;
-    for (const auto& [outer, times] : variable.fact->base)
-      if (least == 0 || times < least) least = times;
-    return least;
-  }
-
-  bool stops(const Variable& variable) const {
-    if (!can_stop(variable) || variable.kind == LoopKind::unrolled) return false;
-    const int64_t around = share(variable), own = variable.extent * variable.fact->factor;
-    if (variable.fact->scale != 1) return around == 0 || own > 64;
-    if (around == 0) return own > 1;
-    if (variable.kind == LoopKind::vector) return own > 64;
-    return (variable.kind == LoopKind::serial || variable.grid) && own > 1;
-  }
-
-  // Loops whose steps are several parts written out, as vectors of a sum: the last step may be
-  // fewer.
-  void find_parts(const std::vector<Stmt>& body) {
-    for (const Stmt& stmt : body) {
-      find_parts(stmt.body);
-      find_parts(stmt.otherwise);
-      if (stmt.kind != StmtKind::loop || stmt.loop != LoopKind::serial || stmt.body.size() != 1 ||
-          !stops(variables_[stmt.var.index()]))
-        continue;
-      const Stmt& inner = stmt.body[0];
-      if (inner.kind != StmtKind::loop || inner.loop != LoopKind::unrolled) continue;
-      const Variable& part = variables_[inner.var.index()];
-      if (!can_stop(part)) continue;
-      const Fact &whole = *variables_[stmt.var.index()].fact, &fact = *part.fact;
-      const auto around = fact.base.find(stmt.var.value);
-      if (fact.group == whole.group && group_of(whole).reduced && around != fact.base.end() &&
-          around->second == whole.factor && part.extent * fact.factor == whole.factor &&
-          whole.scale == 1 && fact.scale == 1 && whole.low == 0 && whole.high == 0 &&
-          fact.low == 0 && fact.high == 0 && may_be_cut(inner, fact.factor))
-        parts_.emplace(stmt.var.value, inner.var.value);
-    }
-  }
-
-  // Vectors, or steps of a sum that could be a loop as well.
-  bool may_be_cut(const Stmt& parts, int64_t each) const {
-    return each == 1 ? !numbers_registers(k_, parts.body, parts.var)
-                     : lanes_ > 1 && each % lanes_ == 0;
-  }
-
-  bool is_part(uint32_t var) const {
-    return std::any_of(parts_.begin(), parts_.end(),
-                       [&](const auto& pair) { return pair.second == var; });
-  }
-
-  // What one step of a variable takes of its group; all that it moves over where it is not a loop
-  // that stops.
-  int64_t step(uint32_t var) const {
-    const Variable& variable = variables_[var];
-    if (const auto parts = parts_.find(var); parts != parts_.end())
-      return variables_[parts->second].fact->factor;
-    if (is_part(var)) return variable.fact->factor;
-    const int64_t own = variable.extent * variable.fact->factor;
-    if (!stops(variable)) return own;
-    const int64_t lanes = variable.kind == LoopKind::vector ? lanes_ : 1;
-    return std::min(own, std::max(variable.fact->factor, lanes));
-  }
-
-  // How far readers make writers go: what is read of a buffer reaches as far as its readers' loops,
-  // and a loop that stores reaches as far as what it stores into is read.
-  void find_reach() {
-    // What results are counted on may go through loops of which nothing is known.
-    std::vector<int64_t> numbers;  // by group
-    for (size_t g = 0; g < counted_.size(); ++g)
-      numbers.push_back(counted_[g] == 1 ? 1 : counted_[g] * request_.groups[g].times);
-    reach_.assign(variables_.size(), 1);
-    for (size_t v = 0; v < variables_.size(); ++v) {
-      if (!variables_[v].fact) continue;
-      const Fact& fact = *variables_[v].fact;
-      reach_[v] = numbers[static_cast<size_t>(fact.group)];
-      if (group_of(fact).reduced)
-        reach_[v] = common_reach(reach_[v], step(static_cast<uint32_t>(v)));
-    }
-    for (size_t b = 0; b < k_.buffers.size(); ++b)
-      read_.insert(read_.end(), numbers.begin(), numbers.end());
-    // A reduction over a group that is left reads all of it, also of scratch where it belongs to
-    // another one.
-    for (const Touch& access : accesses_)
-      for (size_t i = 0; reduces_all_ && i < access.whole.size(); ++i) {
-        const int group = access.whole[i];
-        *read(access.buffer.index(), group) = request_.groups[static_cast<size_t>(group)].bound;
-      }
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const Touch& access : accesses_) {
-        for (const Linear::Term& term : access.index.terms) {
-          const uint32_t var = term.var.value;
-          if (!variables_[var].fact) continue;
-          int64_t* of_buffer = read(access.buffer.index(), variables_[var].fact->group);
-          int64_t& from = access.store ? *of_buffer : reach_[var];
-          int64_t& to = access.store ? reach_[var] : *of_buffer;
-          const int64_t both = common_reach(to, from);
-          if (to == both) continue;
-          to = both;
-          changed = true;
-        }
-      }
-    }
-  }
-
-  int64_t* read(size_t buffer, int group) {
-    return &read_[buffer * request_.groups.size() + static_cast<size_t>(group)];
-  }
-
-  // All that moves over a reduced group stops at the granule, or stays inside of one.
-  bool check_reduced() {
-    for (size_t v = 0; v < variables_.size(); ++v) {
-      const Variable& variable = variables_[v];
-      if (!variable.fact || !group_of(*variable.fact).reduced || variable.extent == 1) continue;
-      const Fact& fact = *variable.fact;
-      const int64_t granule = std::min(reach_[v], group_of(fact).bound);
-      auto no = [&](const char* why) {
-        return refused_.because("trim-reduced", fmt::format("{} {}", k_.vars[v].name, why),
-                                fact.group);
-      };
-      if (!can_stop(variable)) return no("moves elsewhere too");
-      const int64_t own = (is_part(static_cast<uint32_t>(v)) ? 1 : variable.extent) * fact.factor;
-      if (fact.low % fact.factor != 0 && stops(variable)) return no("begins between steps");
-      if (fact.high - fact.low >= std::max(stops(variable) ? fact.factor : granule, int64_t{1}))
-        return no("reaches further");
-      if (!stops(variable) && own > granule && own < group_of(fact).bound)
-        return no("does not stop");
-      for (const auto& [outer, times] : fact.base)
-        if (times % std::min(own, granule) != 0 && granule % times != 0)
-          return no("does not line up");
-    }
-    return true;
-  }
-
-  // --- the kernel that stops -----------------------------------------------------------------
+  bool stops(VarId var) const { return stops_.stops(var.value); }
+  const TrimGroup& group_of(const Fact& fact) const { return stops_.group_of(fact); }
 
   ExprId extent_of(const TrimGroup& group) {
     const ExprId n = k_.convert(k_.load(group.extent, {k_.constant(0)}), Type::s64);
@@ -228,7 +67,7 @@ class Trimmer {
   // Numbers from the variable's first one to the end of the group.
   ExprId left(uint32_t var) {
     const Fact& fact = *variables_[var].fact;
-    return left_of(end_of(fact.group, reach_[var]), fact);
+    return left_of(end_of(fact.group, stops_.reach(var)), fact);
   }
 
   ExprId left_of(ExprId end, const Fact& fact) {
@@ -252,64 +91,96 @@ class Trimmer {
     return k_.binary(Op::max, result, k_.constant(0));
   }
 
-  // The loops that write the rows of a tile out, all of them; empty: it is made otherwise.
-  std::set<uint32_t> written_out(const Stmt& tile, const std::set<uint32_t>& inside) const {
-    const Variable& variable = variables_[tile.var.index()];
-    std::set<uint32_t> result;
-    for (const uint32_t var : inside) {
-      if (var >= variables_.size()) continue;  // of fewer rows further in
-      const Variable& inner = variables_[var];
-      if (!inner.fact || inner.fact->group != variable.fact->group ||
-          inner.fact->base.count(tile.var.value) == 0)
-        continue;
-      const Fact& fact = *inner.fact;
-      if (inner.kind != LoopKind::unrolled || inner.extent != variable.fact->factor ||
-          fact.factor != 1 || fact.scale != 1 || fact.low != fact.high ||
-          fact.low != variable.fact->low)
-        return {};
-      result.insert(var);
-    }
-    return result;
+  // Rows of a tile that could be fewer.
+  bool is_tiles(const Stmt& stmt) const {
+    if (stmt.kind != StmtKind::loop || stmt.loop != LoopKind::serial) return false;
+    const Variable& variable = variables_[stmt.var.index()];
+    if (!stops(stmt.var)) return false;
+    const Fact& fact = *variable.fact;
+    return fact.scale == 1 && fact.factor > 1 && fact.low == fact.high &&  // whole tiles are stored
+           !group_of(fact).reduced;
   }
 
   // What replaces a loop over tiles, where their rows are written out; empty: it only stops.
   std::vector<Stmt> balanced(const Stmt& stmt) {
-    const uint32_t var = stmt.var.value;
-    const Variable& variable = variables_[var];
-    const Fact& fact = *variable.fact;
-    // Rows of windows are not those that are stored: their loops would stay as they are.
-    if (stmt.loop != LoopKind::serial || fact.scale != 1 || fact.factor < 2 ||
-        fact.low != fact.high ||  // whole tiles are stored
-        group_of(fact).reduced || request_.reads_windows(fact.group))
-      return {};
+    const Variable& variable = variables_[stmt.var.index()];
+    if (!is_tiles(stmt) || request_.reads_windows(variable.fact->group)) return {};
+    const std::optional<Tile> tile = tile_of(k_, variables_, stmt);
+    if (!tile) return {};
     Tiles tiles;
-    std::set<uint32_t> inside;
-    find_variables(stmt.body, &inside);
-    tiles.written_out = written_out(stmt, inside);
-    if (tiles.written_out.empty()) return {};
-    tiles.loop = &stmt;
-    tiles.rows = fact.factor;
-    tiles.left = left(var);
+    tiles.each = *tile;
+    tiles.most = variable.extent * tile->rows;
+    tiles.left = left(stmt.var.value);
+    const int group = variable.fact->group;
+    tiles.has_rows = [this, group](BufferId buffer) {
+      if (buffer.index() >= request_.globals.size()) return true;
+      const std::vector<TrimDigit>& digits = request_.globals[buffer.index()];
+      return std::any_of(digits.begin(), digits.end(),
+                         [&](const TrimDigit& digit) { return digit.group == group; });
+    };
+    return balanced(stmt, std::move(tiles));
+  }
+
+  // `from`: the first of the tiles.
+  std::vector<Stmt> balanced(const Stmt& from, Tiles tiles) {
+    const uint32_t var = from.var.value;
+    const Fact& fact = *variables_[var].fact;
     const auto whole = [&](int64_t number) { return number % group_of(fact).times == 0; };
-    tiles.granule = reach_[var];
+    tiles.granule = stops_.reach(var);
     if (tiles.granule == 1 && whole(fact.low) &&
         std::all_of(fact.base.begin(), fact.base.end(),
                     [&](const auto& outer) { return whole(outer.second); }))
       tiles.granule = group_of(fact).times;
     if (fact.base.empty()) tiles.least = std::max<int64_t>(1, group_of(fact).least - fact.low);
-    tiles.has_rows = [&](BufferId buffer) {
-      if (buffer.index() >= request_.globals.size()) return true;
-      const std::vector<TrimDigit>& digits = request_.globals[buffer.index()];
-      return std::any_of(digits.begin(), digits.end(),
-                         [&](const TrimDigit& digit) { return digit.group == fact.group; });
-    };
     return balance(&k_, tiles);
+  }
+
+  // Tiles of a line of windows, all of them: where no window is cut by the right edge, of as many
+  // columns as there are.
+  std::vector<Stmt> line(std::vector<Stmt> loops) {
+    std::vector<Stmt> result;
+    std::optional<Tiles> tiles = tiles_of_line(k_, request_, variables_, loops);
+    if (tiles) {
+      const uint32_t var = loops[0].var.value;
+      const Fact& fact = *variables_[var].fact;
+      tiles->left = left(var);
+      if (tiles->each.loop != nullptr && group_of(fact).beyond > 0 && stops_.reach(var) == 1) {
+        tiles->left_with_beyond = tiles->left;
+        tiles->left = left_of(extent_of(group_of(fact)), fact);
+      }
+      tiles->has_rows = [this](BufferId buffer) {
+        return buffer.index() >= request_.globals.size() ||
+               !request_.globals[buffer.index()].empty();
+      };
+      tiles->taller = 2;  // few sums are bound by latency
+      std::vector<Stmt> few = balanced(loops[0], *tiles);
+      const Variable& last = variables_[loops.back().var.index()];
+      const int64_t all = last.fact->low + last.extent * last.fact->factor - fact.low;
+      if (!few.empty() && tiles->most == all) return few;
+      if (!few.empty())
+        result.push_back(
+            make_if(k_.compare(Op::le, tiles->left, k_.constant(tiles->most)), std::move(few)));
+    }
+    std::vector<Stmt>* rest = result.empty() ? &result : &result[0].otherwise;
+    for (Stmt& loop : loops) {
+      stop(&loop);
+      rest->push_back(std::move(loop));
+    }
+    return result;
   }
 
   void put(Stmt stmt, std::vector<Stmt>* to) {
     std::vector<Stmt> instead;
-    if (stmt.kind == StmtKind::loop && stops(variables_[stmt.var.index()])) {
-      instead = parts_.count(stmt.var.value) > 0 ? with_parts(&stmt) : balanced(stmt);
+    if (stmt.kind == StmtKind::loop && stops(stmt.var)) {
+      if (const auto last = lines_.find(stmt.var.value); last != lines_.end()) {
+        std::vector<Stmt>& waiting = waiting_[last->second];
+        const bool is_last = stmt.var.value == last->second;
+        waiting.push_back(std::move(stmt));
+        if (!is_last) return;
+        for (Stmt& one : line(std::move(waiting))) to->push_back(std::move(one));
+        return;
+      }
+      instead = stops_.parts_of(stmt.var.value) != nullptr ? with_parts(&stmt) : balanced(stmt);
       if (instead.empty()) stop(&stmt);
     }
     if (instead.empty()) instead.push_back(std::move(stmt));
@@ -328,7 +199,7 @@ class Trimmer {
     const ExprId whole = let("whole", k_.binary(Op::floor_div, all, k_.constant(step)), lets);
     const ExprId rest =
         let("rest", k_.binary(Op::sub, all, k_.binary(Op::mul, whole, k_.constant(step))), lets);
-    const int64_t each = variables_[parts_.at(loop->var.value)].fact->factor;
+    const int64_t each = variables_[*stops_.parts_of(loop->var.value)].fact->factor;
     for (Stmt& stmt : in_parts(&k_, std::move(*loop), whole, rest, each))
       result.push_back(std::move(stmt));
     return result;
@@ -370,13 +241,16 @@ class Trimmer {
   void rewrite(Group& group, bool together) {
     prologue_.clear();
     ends_.clear();
+    lines_ = find_lines(group.body, variables_, [&](const Stmt& stmt) {
+      return is_tiles(stmt) && request_.reads_windows(variables_[stmt.var.index()].fact->group);
+    });
     Rewriter rewriter(&k_);
     rewriter.statement = [&](const Stmt&, Stmt made, std::vector<Stmt>* to) {
       put(std::move(made), to);
     };
     group.body = rewriter.block(group.body);
     for (const GridDim& dim : group.grid)
-      if (stops(variables_[dim.var.index()])) {
+      if (stops(dim.var)) {
         leave_out_products_of(dim.var, &group.body);
         if (!is_shared(dim)) leave_out(dim, &group.body);
       }
@@ -394,7 +268,7 @@ class Trimmer {
 
   bool is_shared(const GridDim& dim) const {
     const Variable& variable = variables_[dim.var.index()];
-    return stops(variable) && variable.fact->base.empty();
+    return stops(dim.var) && variable.fact->base.empty();
   }
 
   size_t first_shared(const Group& group) const {
@@ -425,18 +299,13 @@ class Trimmer {
 
   Kernel& k_;
   const TrimRequest& request_;
-  std::vector<int64_t> counted_;
-  bool reduces_all_;
+  const Stops& stops_;
+  const std::vector<Variable>& variables_;
   int64_t tasks_;
-  int64_t lanes_;  // of a vector loop, at most; all narrower ones divide it
-  std::vector<Variable> variables_;
-  std::vector<Touch> accesses_;
-  std::map<uint32_t, uint32_t> parts_;  // a loop and the one inside, which writes its parts out
-  std::vector<int64_t> reach_;  // by variable: its loop stops at the extent rounded up to it
-  std::vector<int64_t> read_;   // by buffer and group: the same of what is read
+  std::map<uint32_t, uint32_t> lines_;  // in the group of tasks that is rewritten (find_lines)
+  std::map<uint32_t, std::vector<Stmt>> waiting_;   // loops of a line, by its last one
   std::map<std::pair<int, int64_t>, ExprId> ends_;  // in the group of tasks that is rewritten
   std::vector<Stmt> prologue_;
-  Refusal refused_;
 };
 
 // The attempt to trim a kernel for some groups; `reads` as in Trim.
@@ -445,20 +314,23 @@ Refusal attempt(Kernel* kernel, const TrimRequest& request,
   Facts facts;
   Refusal refused = find_facts(*kernel, request, left, &facts);
   if (refused) return refused;
-  Kernel trimmed = *kernel;
-  const std::vector<int64_t> counted = counted_on(result->request);
   // Groups are left where they are reduced.
-  Trimmer trimmer(&trimmed, request, counted, !result->left.empty(), tasks, std::move(facts));
-  refused = trimmer.run();
-  if (!refused && !kernel::verify(trimmed))
-    refused.because("trim-form", "lanes that work together may not stop alone");
+  Stops stops(*kernel, request, std::move(facts), counted_on(result->request),
+              !result->left.empty());
+  refused = stops.find();
   if (refused) return refused;
-  *kernel = std::move(trimmed);
+  Kernel trimmed = *kernel;
+  Trimmer(&trimmed, request, stops, tasks).run();
+  if (!kernel::verify(trimmed)) {
+    refused.because("trim-form", "lanes that work together may not stop alone");
+    return refused;
+  }
   for (size_t b = 0; b < result->request.globals.size(); ++b)
     for (const TrimDigit& digit : result->request.globals[b])
       result->reads[b].push_back(result->left.count(digit.group) == 0
-                                     ? trimmer.reads(b, digit.group)
+                                     ? stops.reads(b, digit.group)
                                      : request.groups[static_cast<size_t>(digit.group)].bound);
+  *kernel = std::move(trimmed);
   return refused;
 }
 

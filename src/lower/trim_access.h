@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/decision.h"
 #include "kernel/linear.h"
-#include "lower/trim.h"
+#include "lower/trim_request.h"
 
 namespace heddle::lower::trimming {
 

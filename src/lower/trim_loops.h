@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernel/kernel.h"
-#include "lower/trim.h"
+#include "lower/trim_request.h"
 
 namespace heddle::lower::trimming {
 

@@ -20,18 +20,17 @@ bool adds_only(const Kernel& k, const Stmt& stmt) {
          std::all_of(stmt.otherwise.begin(), stmt.otherwise.end(), inside);
 }
 
-// A loop that does nothing but add up products in registers, of trips that are not known: else it
-// would not be written out as before.
+// A loop that does nothing but add up products in registers.
 bool adds_products(const Kernel& k, const Stmt& stmt) {
-  return stmt.kind == StmtKind::loop && stmt.loop == LoopKind::serial &&
-         k.expr(stmt.extent).op != Op::constant && adds_only(k, stmt);
+  return stmt.kind == StmtKind::loop && stmt.loop == LoopKind::serial && adds_only(k, stmt);
 }
 
 }  // namespace
 
 void leave_out_products(Kernel* kernel, ExprId there, std::vector<Stmt>* body) {
   for (Stmt& stmt : *body) {
-    if (!adds_products(*kernel, stmt)) {
+    // Of trips that are not known: else it would not be written out as before.
+    if (!adds_products(*kernel, stmt) || kernel->expr(stmt.extent).op == Op::constant) {
       leave_out_products(kernel, there, &stmt.body);
       leave_out_products(kernel, there, &stmt.otherwise);
       continue;
@@ -40,6 +39,17 @@ void leave_out_products(Kernel* kernel, ExprId there, std::vector<Stmt>* body) {
     const ExprId trips = kernel->binary(Op::mul, some, kernel->constant(kAllTrips));
     stmt.extent = kernel->binary(Op::min, stmt.extent, trips);
   }
+}
+
+std::vector<Stmt> without_products(const Kernel& kernel, std::vector<Stmt> body) {
+  std::vector<Stmt> result;
+  for (Stmt& stmt : body) {
+    if (adds_products(kernel, stmt)) continue;
+    stmt.body = without_products(kernel, std::move(stmt.body));
+    stmt.otherwise = without_products(kernel, std::move(stmt.otherwise));
+    result.push_back(std::move(stmt));
+  }
+  return result;
 }
 
 }  // namespace heddle::lower::trimming

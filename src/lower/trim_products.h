@@ -13,5 +13,8 @@ namespace heddle::lower::trimming {
 // loop where `there`, the numbers from those of its variable on, is not above zero.
 void leave_out_products(kernel::Kernel* kernel, kernel::ExprId there,
                         std::vector<kernel::Stmt>* body);
+// The body of such numbers alone: without loops that add up products.
+std::vector<kernel::Stmt> without_products(const kernel::Kernel& kernel,
+                                           std::vector<kernel::Stmt> body);
 
 }  // namespace heddle::lower::trimming

@@ -1,11 +1,11 @@
 // The text form of a trim request.
+#include "lower/trim_request.h"
+
 #include <algorithm>
 #include <charconv>
 #include <map>
 #include <numeric>
 #include <sstream>
-
-#include "lower/trim.h"
 
 namespace heddle::lower {
 namespace {
