@@ -144,7 +144,9 @@ class Trimmer {
       const uint32_t var = loops[0].var.value;
       const Fact& fact = *variables_[var].fact;
       tiles->left = left(var);
-      if (tiles->each.loop != nullptr && group_of(fact).beyond > 0 && stops_.reach(var) == 1) {
+      tiles->stay = true;
+      if (tiles->each.loop != nullptr && group_of(fact).beyond > 0 && stops_.reach(var) == 1 &&
+          !loads_windows(k_, request_, without_products(k_, tiles->each.loop->body))) {
         tiles->left_with_beyond = tiles->left;
         tiles->left = left_of(extent_of(group_of(fact)), fact);
       }

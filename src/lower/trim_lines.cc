@@ -10,16 +10,16 @@ namespace {
 
 using kernel::Expr, kernel::ExprId, kernel::Op, kernel::Space, kernel::Stmt, kernel::StmtKind;
 
-// What touches a register in some body: which, and its indices.
-using RegisterVisitor = std::function<void(BufferId, const std::vector<ExprId>&)>;
+// What is loaded in some body, and what is stored into registers: the buffer and its indices.
+using Visitor = std::function<void(BufferId, const std::vector<ExprId>&)>;
 
-class Registers {
+class Touches {
  public:
-  Registers(const Kernel& kernel, const RegisterVisitor& visit) : k_(kernel), visit_(visit) {}
+  Touches(const Kernel& kernel, Visitor visit) : k_(kernel), visit_(std::move(visit)) {}
 
   void block(const std::vector<Stmt>& body) {
     for (const Stmt& stmt : body) {
-      if (stmt.kind == StmtKind::store && is_register(stmt.buffer))
+      if (stmt.kind == StmtKind::store && k_.buffer(stmt.buffer).space == Space::reg)
         visit_(stmt.buffer, stmt.indices);
       for (ExprId id : expressions(stmt)) expr(id);
       block(stmt.body);
@@ -28,18 +28,16 @@ class Registers {
   }
 
  private:
-  bool is_register(BufferId buffer) const { return k_.buffer(buffer).space == Space::reg; }
-
   void expr(ExprId id) {
     if (!id.valid() || !seen_.insert(id.value).second) return;
     const Expr& expr_ = k_.expr(id);
     const std::vector<ExprId> operands(expr_.operands.begin(), expr_.operands.end());
-    if (expr_.op == Op::load && is_register(expr_.buffer)) visit_(expr_.buffer, operands);
+    if (expr_.op == Op::load) visit_(expr_.buffer, operands);
     for (ExprId operand : operands) expr(operand);
   }
 
   const Kernel& k_;
-  const RegisterVisitor& visit_;
+  Visitor visit_;
   std::set<uint32_t> seen_;
 };
 
@@ -72,21 +70,24 @@ class TileFinder {
   // By the rows of registers: loops in which no array has the dimension of the rows.
   std::optional<Tile> run_windows() {
     if (!run()) return std::nullopt;
-    Registers(k_, [&](BufferId buffer, const std::vector<ExprId>& indices) {
+    Touches(k_, [&](BufferId buffer, const std::vector<ExprId>& indices) {
+      if (!is_register(buffer)) return;
       for (size_t d = 0; d < indices.size(); ++d)
         for (const auto& [var, first] : tile_.written_out)
           if (kernel::linear(k_, indices[d]).factor(kernel::VarId(var)) != 0)
             rows_of_.emplace(buffer.value, d);
     }).block(loop_.body);
     bool known = true;
-    Registers(k_, [&](BufferId buffer, const std::vector<ExprId>& indices) {
-      known = known && has_row(buffer, indices);
+    Touches(k_, [&](BufferId buffer, const std::vector<ExprId>& indices) {
+      known = known && (!is_register(buffer) || has_row(buffer, indices));
     }).block(loop_.body);
     if (!known) return std::nullopt;
     return tile_;
   }
 
  private:
+  bool is_register(BufferId buffer) const { return k_.buffer(buffer).space == Space::reg; }
+
   bool has_row(BufferId buffer, const std::vector<ExprId>& indices) {
     const auto rows = rows_of_.find(buffer.value);
     if (rows == rows_of_.end()) return false;
@@ -134,28 +135,14 @@ class ColumnFinder {
       : k_(kernel), request_(request), variables_(variables), tile_(tile) {}
 
   std::optional<Columns> run() {
-    block(tile_.loop->body);
+    Touches(k_, [&](BufferId buffer, const std::vector<ExprId>& indices) {
+      if (buffer.index() < request_.globals.size()) load(buffer, kernel::linear(k_, indices[0]));
+    }).block(tile_.loop->body);
     if (!known_ || columns_.step == 0) return std::nullopt;
     return columns_;
   }
 
  private:
-  void block(const std::vector<Stmt>& body) {
-    for (const Stmt& stmt : body) {
-      for (ExprId id : expressions(stmt)) expr(id);
-      block(stmt.body);
-      block(stmt.otherwise);
-    }
-  }
-
-  void expr(ExprId id) {
-    if (!id.valid() || !seen_.insert(id.value).second) return;
-    const Expr& expr_ = k_.expr(id);
-    if (expr_.op == Op::load && expr_.buffer.index() < request_.globals.size())
-      load(expr_.buffer, kernel::linear(k_, expr_.operands[0]));
-    for (ExprId operand : expr_.operands) expr(operand);
-  }
-
   // Other dimensions of the input have larger or smaller strides than its columns.
   void load(BufferId buffer, const Linear& index) {
     for (const TrimDigit& digit : request_.globals[buffer.index()]) {
@@ -192,12 +179,23 @@ class ColumnFinder {
   const TrimRequest& request_;
   const std::vector<Variable>& variables_;
   const Tile& tile_;
-  std::set<uint32_t> seen_;
   Columns columns_;
   bool known_ = true;
 };
 
 }  // namespace
+
+bool loads_windows(const Kernel& kernel, const TrimRequest& request,
+                   const std::vector<Stmt>& body) {
+  bool reads = false;
+  Touches(kernel, [&](BufferId buffer, const std::vector<ExprId>&) {
+    if (buffer.index() >= request.globals.size()) return;
+    const std::vector<TrimDigit>& digits = request.globals[buffer.index()];
+    reads = reads || std::any_of(digits.begin(), digits.end(),
+                                 [](const TrimDigit& digit) { return digit.window; });
+  }).block(body);
+  return reads;
+}
 
 std::optional<Tile> tile_of(const Kernel& kernel, const std::vector<Variable>& variables,
                             const Stmt& loop) {

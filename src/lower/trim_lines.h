@@ -32,4 +32,8 @@ std::optional<Tiles> tiles_of_line(const Kernel& kernel, const TrimRequest& requ
                                    const std::vector<Variable>& variables,
                                    const std::vector<kernel::Stmt>& loops);
 
+// Whether the body loads from an input of which windows are seen.
+bool loads_windows(const Kernel& kernel, const TrimRequest& request,
+                   const std::vector<kernel::Stmt>& body);
+
 }  // namespace heddle::lower::trimming

@@ -27,9 +27,7 @@ class Balancer {
                                         : std::max(first_.rows, each_.rows);
     more_ = first_.rows > rows_ ? 1 : 0;
     if (has_others()) count_ = k_.expr(each_.loop->extent).imm;
-    // The loops may stay beside what this makes.
-    const bool is_all = !has_first() && tiles.most == count_ * each_.rows;
-    number_ = is_all ? each_.loop->var : k_.add_var("tile");
+    number_ = has_others() && !tiles.stay ? each_.loop->var : k_.add_var("tile");
   }
 
   std::vector<Stmt> run() {

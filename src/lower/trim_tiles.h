@@ -29,6 +29,7 @@ struct Tiles {
   // The same, with rows behind them for which no products are added up (trim_products.h); may be
   // invalid.
   kernel::ExprId left_with_beyond;
+  bool stay = false;               // the loops stay, too, beside what replaces them
   int64_t taller = 0;              // a tile that is alone may have so many rows too many
   int64_t least = 1, granule = 1;  // `left` is no smaller; and a multiple of it, or all
   std::function<bool(kernel::BufferId)> has_rows;  // whether a buffer has the dimension of the rows
