@@ -212,17 +212,14 @@ std::map<uint32_t, uint32_t> find_lines(const std::vector<Stmt>& body,
     return one.group == next.group && one.base == next.base &&
            next.low == one.low + variable.extent * one.factor;
   };
-  for (size_t i = 0; i < body.size();) {
-    std::map<uint32_t, uint32_t> inner = find_lines(body[i].body, variables, is_tiles);
-    inner.merge(find_lines(body[i].otherwise, variables, is_tiles));
-    last.merge(inner);
-    const size_t first = i++;
+  for (const Stmt& stmt : body) {
+    last.merge(find_lines(stmt.body, variables, is_tiles));
+    last.merge(find_lines(stmt.otherwise, variables, is_tiles));
+  }
+  for (size_t first = 0, end = 1; first < body.size(); first = end, end = first + 1) {
     if (!is_tiles(body[first])) continue;
-    while (i < body.size() && is_tiles(body[i]) && continues(body[i - 1], body[i])) {
-      last.merge(find_lines(body[i].body, variables, is_tiles));
-      ++i;
-    }
-    for (size_t j = first; j < i; ++j) last.emplace(body[j].var.value, body[i - 1].var.value);
+    while (end < body.size() && is_tiles(body[end]) && continues(body[end - 1], body[end])) ++end;
+    for (size_t i = first; i < end; ++i) last.emplace(body[i].var.value, body[end - 1].var.value);
   }
   return last;
 }
@@ -230,39 +227,39 @@ std::map<uint32_t, uint32_t> find_lines(const std::vector<Stmt>& body,
 std::optional<Tiles> tiles_of_line(const Kernel& kernel, const TrimRequest& request,
                                    const std::vector<Variable>& variables,
                                    const std::vector<Stmt>& loops) {
+  std::vector<Tile> tiles;  // of the first loops, as far as they are known
+  std::vector<Columns> own;
+  Columns window;  // of all
+  bool known = true;
+  for (const Stmt& loop : loops) {
+    const std::optional<Tile> tile = TileFinder(kernel, variables, loop).run_windows();
+    known = known && tile;
+    if (!tile) break;
+    tiles.push_back(*tile);
+    const auto columns = ColumnFinder(kernel, request, variables, *tile).run();
+    known = known && columns && window.add(*columns);
+    own.push_back(columns.value_or(Columns{}));
+  }
+  if (tiles.empty()) return std::nullopt;
   Tiles result;
   const auto extent = [&](const Stmt& loop) { return variables[loop.var.index()].extent; };
   const auto low = [&](const Stmt& loop) { return variables[loop.var.index()].fact->low; };
-  const Stmt* next = &loops[0];
-  if (extent(*next) == 1) {
-    const std::optional<Tile> first = TileFinder(kernel, variables, *next).run_windows();
-    if (!first) return std::nullopt;
-    result.first = *first;
-    result.most = first->rows;
+  size_t next = 0;
+  if (extent(loops[0]) == 1) {
+    result.first = tiles[0];
+    result.most = tiles[0].rows;
     if (loops.size() == 1) return result;
-    next = &loops[1];
+    next = 1;
   }
-  const auto columns_of = [&](const Stmt& loop) -> std::optional<Columns> {
-    const std::optional<Tile> tile = TileFinder(kernel, variables, loop).run_windows();
-    if (!tile) return std::nullopt;
-    return ColumnFinder(kernel, request, variables, *tile).run();
-  };
-  std::optional<Columns> window = columns_of(loops[0]);
-  for (const Stmt& loop : loops) {
-    const std::optional<Columns> columns = columns_of(loop);
-    if (!window || !columns || !window->add(*columns)) window.reset();
-  }
-  const std::optional<Tile> each = TileFinder(kernel, variables, *next).run_windows();
-  const std::optional<Columns> own = columns_of(*next);
-  if (window && each && is_whole(*each, variables) && own->low == window->low &&
-      own->high == window->high) {
+  if (known && is_whole(tiles[next], variables) && own[next].low == window.low &&
+      own[next].high == window.high) {
     // Rows that may be moved: no column of theirs is behind an edge.
-    const int64_t step = window->step;
-    const int64_t first = window->low >= 0 ? 0 : (step - 1 - window->low) / step;
-    const int64_t end = (window->all - 1 - window->high) / step + 1;
+    const int64_t step = window.step;
+    const int64_t first = window.low >= 0 ? 0 : (step - 1 - window.low) / step;
+    const int64_t end = (window.all - 1 - window.high) / step + 1;
     const int64_t all =
         low(loops.back()) + extent(loops.back()) * variables[loops.back().var.index()].fact->factor;
-    result.each = *each;
+    result.each = tiles[next];
     result.edge = std::max<int64_t>(0, first - low(loops[0]));
     result.most = std::min(end, all) - low(loops[0]);
   }
