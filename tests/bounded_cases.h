@@ -268,6 +268,35 @@ ENTRY e {
   g = f32[@,16] gather(t, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,16}
   ROOT r = f32[@,16] add(g, g)
 })"},
+    {"LargestOfRows", 70, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[@,8] parameter(0)
+  y = f32[@,8] tanh(x)
+  both = (f32[@,2], s32[@,2]) topk(y), k=2, largest=true
+  v = f32[@,2] get-tuple-element(both), index=0
+  i = s32[@,2] get-tuple-element(both), index=1
+  zero = f32[] constant(0)
+  s = f32[@] reduce(v, zero), dimensions={1}, to_apply=add
+  ss = f32[@,2] broadcast(s), dimensions={0}
+  ROOT r = (f32[@,2], s32[@,2]) tuple(ss, i)
+})"},
+    // The scatter reads places that other loops of the kernel make, and numbers that count them.
+    {"ScatteredNumbers", 70, R"(HloModule m
+last { a = s64[] parameter(0) ROOT b = s64[] parameter(1) }
+ENTRY e {
+  x = f32[@] parameter(0)
+  zero = f32[] constant(0)
+  zeros = f32[@] broadcast(zero), dimensions={}
+  is = pred[@] compare(x, zeros), direction=GT
+  n = s64[@] iota(), iota_dimension=0
+  none = s64[] constant(-1)
+  nones = s64[@] broadcast(none), dimensions={}
+  place = s64[@] select(is, n, nones)
+  places = s64[@,1] reshape(place)
+  z = s64[] constant(0)
+  table = s64[@] broadcast(z), dimensions={}
+  ROOT r = s64[@] scatter(table, places, n), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=last
+})"},
     {"FirstRow", 33, R"(HloModule m
 ENTRY e {
   x = f32[1,@,32] parameter(0)

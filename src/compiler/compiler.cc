@@ -178,7 +178,8 @@ class Compilation {
 
   Status stitch_all() {
     // Twins and extents that are known at run time only are matched fusion by fusion.
-    const bool one_by_one = gpu_ || !options_.twins.empty() || !hlo::symbols_of(*module_).empty();
+    is_bounded_ = !hlo::symbols_of(*module_).empty();
+    const bool one_by_one = gpu_ || !options_.twins.empty() || is_bounded_;
     std::vector<Pending> all = stitch_each(one_by_one);
     if (!gpu_) {
       for (const auto& [before, after] : trim_kernels(*module_, &all, run_, report_))
@@ -386,9 +387,10 @@ class Compilation {
 
   stitch::Stitched kernel_of(const stage::PlacedFusion& placed, const std::string& fusion,
                              const std::vector<bool>& streamed) {
-    Result<stitch::Stitched> made = make_kernel(
-        placed, "kernel", target_, streamed,
-        kernel_pass_options(options_, fusion, pass_changes_.size(), &lost_dump_), &pass_changes_);
+    pass::RunOptions run = kernel_pass_options(options_, fusion, pass_changes_.size(), &lost_dump_);
+    if (is_bounded_ && !gpu_) run.disabled.emplace_back(kBehindTrim);
+    Result<stitch::Stitched> made =
+        make_kernel(placed, "kernel", target_, streamed, run, &pass_changes_);
     HEDDLE_CHECK(made.has_value(), "{}: {}", fusion, made.error().message);
     return std::move(*made);
   }
@@ -455,6 +457,7 @@ class Compilation {
   const Options& options_;
   Report* report_;
   const bool gpu_;
+  bool is_bounded_ = false;  // the module has symbols
   GpuCodeGenerator gpu_code_;
   plan::Kernels kernels_;
   Known stitched_, inner_;                         // of the module; of fusions of fusions

@@ -46,6 +46,19 @@ std::vector<const Instr*> all_of(const hlo::Computation& computation) {
   return result;
 }
 
+// Groups of tasks that became one have no nests of their own.
+void run_behind(Pending* pending, const RunPass& run) {
+  stitch::Stitched& stitched = pending->stitched;
+  const std::vector<kernel::Phase>& phases = stitched.kernel.phases;
+  const bool same =
+      std::equal(phases.begin(), phases.end(), stitched.nests.begin(), stitched.nests.end(),
+                 [](const kernel::Phase& a, const auto& b) { return a.groups.size() == b.size(); });
+  if (!same) return;
+  lower::Context context;
+  context.nests = stitched.nests;
+  run(&stitched.kernel, kBehindTrim, context, pending->fusion);
+}
+
 class Trimming {
  public:
   explicit Trimming(const hlo::Module& module)
@@ -64,21 +77,8 @@ class Trimming {
   // Where operators stand between the kernels that do not say what they make of a symbol.
   const std::string& why_not() const { return why_not_; }
 
-  std::set<int> symbols_of(const Instr* instr) const {
-    std::set<int> result;
-    const std::vector<tensor::Shape> leaves = hlo::leaves_of(instr->shape());
-    for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
-      for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
-        if (const int s = classes_.symbol_of(instr, d, leaf); s >= 0) result.insert(s);
-    return result;
-  }
-
   // Symbols of the arrays that a fusion reads and writes.
-  std::vector<int> symbols_in(const Instr* fusion) const {
-    std::set<int> found = symbols_of(fusion);
-    for (const Instr* operand : fusion->operands()) found.merge(symbols_of(operand));
-    return {found.begin(), found.end()};
-  }
+  std::set<int> symbols_in(const Instr* fusion) const { return classes_.symbols_around(fusion); }
 
   Instr* extent(int symbol) const {
     return hlo::least_one_of(module_, symbols_[static_cast<size_t>(symbol)]);
@@ -255,6 +255,19 @@ class Trimming {
       result.refused = Decision::no("trim-form", "an array with a layout of its own");
   }
 
+  // A number of an array that is made from nothing may stand for one of any group that is as long.
+  void find_made(Request* request) const {
+    for (size_t b = 0; b < request->arrays.size(); ++b) {
+      const auto& [instr, leaf] = request->arrays[b];
+      const tensor::Shape shape = hlo::leaves_of(instr->shape())[leaf];
+      for (int64_t d = 0; shape.is_array() && d < shape.rank(); ++d)
+        if (classes_.is_made(instr, d, leaf) &&
+            std::any_of(request->kernel.groups.begin(), request->kernel.groups.end(),
+                        [&](const auto& group) { return group.bound == shape.dim(d); }))
+          request->kernel.made.insert(b);
+    }
+  }
+
   // Whether each number of an input stands for several of those that are computed, as pixels of an
   // image that is enlarged: it says nothing of the loops either.
   bool is_spread(int number_class, size_t input, int64_t extent, int64_t times, int symbol,
@@ -318,6 +331,7 @@ class Trimming {
       add_array(computation.parameters()[i], 0, fusion->operand(i), 0, &making);
     for (size_t leaf = 0; leaf < hlo::leaf_count(fusion->shape()); ++leaf)
       add_array(computation.root(), leaf, fusion, leaf, &making);
+    find_made(&making.result);
     for (const Instr* instr : all) {
       for (const int of_windows : window_classes(instr, classes_, local))
         for (const auto& [of, group] : making.groups)
@@ -421,7 +435,7 @@ Result<bool> pass_extents(hlo::Module& module, const Context&) {
   bool changed = false;
   hlo::Computation* entry = module.entry();
   // All of them before the first is replaced: classes know the instructions that were there.
-  std::vector<std::pair<Instr*, std::vector<int>>> wanted;
+  std::vector<std::pair<Instr*, std::set<int>>> wanted;
   for (Instr* instr : entry->instrs())
     if (instr->is(Opcode::fusion)) wanted.emplace_back(instr, trimming.symbols_in(instr));
   for (const auto& [fusion, symbols] : wanted) {
@@ -455,18 +469,18 @@ std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module&
   Trimming trimming(module);
   if (!trimming.why_not().empty() && report)
     report->refusals.push_back({std::string(module.name()), "", "trim-class", trimming.why_not()});
-  if (!trimming.is_needed()) return changed;
   std::unordered_map<const Instr*, Pending*> pending;
   for (Pending& one : *all) pending.emplace(one.fusion, &one);
   const std::vector<Instr*>& instrs = module.entry()->instrs();
   for (size_t i = instrs.size(); i-- > 0;) {
     const auto found = pending.find(instrs[i]);
     if (found == pending.end() || found->second->refused) {
-      trimming.pass_on(instrs[i]);
+      if (trimming.is_needed()) trimming.pass_on(instrs[i]);
       continue;
     }
     Pending& one = *found->second;
-    const Decision done = trimming.trim(&one, run);
+    const Decision done = trimming.is_needed() ? trimming.trim(&one, run) : Decision::yes();
+    run_behind(&one, run);
     if (!done && report)
       report->refusals.push_back({instrs[i]->name(), "",
                                   is_small(one.stitched.kernel) ? "trim-few" : done.code(),

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,10 @@
 #include "hlo/module.h"
 
 namespace heddle::compiler {
+
+// A pass over kernels that runs behind `trim`, which expects whole loops: nobody else runs it on
+// kernels of a module with symbols.
+inline constexpr std::string_view kBehindTrim = "line_starts";
 
 // Behind the pass pass_extents, which gives kernels the extents of their symbols. Texts of kernels
 // before and after. A kernel that stays as it is, and so runs over the whole bound, is a refusal of

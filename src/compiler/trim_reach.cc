@@ -4,6 +4,7 @@
 
 #include "hlo/leaves.h"
 #include "hlo/sort_order.h"
+#include "hlo/top_k_part.h"
 #include "lower/trim.h"
 
 namespace heddle::compiler {
@@ -42,7 +43,7 @@ std::set<int> cut_in(const std::vector<const Instr*>& all, const hlo::DimClasses
 static bool computes(const Instr* instr) {
   return hlo::has_trait(instr->opcode(), hlo::Trait::elementwise) || instr->is(Opcode::dot) ||
          instr->is(Opcode::reduce) || instr->is(Opcode::gather) || instr->is(Opcode::convolution) ||
-         instr->is(Opcode::reduce_window);
+         instr->is(Opcode::reduce_window) || hlo::top_k_part(*instr).has_value();
 }
 
 std::unordered_map<int, int64_t> numbers_of(const std::vector<const Instr*>& all,

@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "fuse/boxes.h"
 #include "fuse/kernel_order.h"
 #include "fuse/memory.h"
 #include "fuse/new_fusion.h"
 #include "fuse/passes.h"
+#include "hlo/dim_classes.h"
 #include "hlo/in_place.h"
 #include "hlo/loop_trips.h"
 #include "hlo/views.h"
@@ -51,7 +53,9 @@ class Composer {
     }
     effects_ = effects_before(*computation_);
     for (size_t u = 0; u < units_.size(); ++u) find_reads(static_cast<int>(u));
-    order_.emplace(graph_);
+    add_extents();
+    order_ = KernelOrder::of(graph_, {});
+    HEDDLE_CHECK(order_.has_value(), "units with a cycle");
     if (covered.callers.empty()) find_live();
   }
 
@@ -76,6 +80,48 @@ class Composer {
     bool is_free = false;  // reads only arguments, and is small or read only by the caller
     int64_t live = 0;      // live bytes while it runs
   };
+
+  // Kernels of a dynamic dimension stop at its extent, a number they are given (pass_extents), and
+  // cannot be if they make it: between what makes the extent and them stands a unit that nothing
+  // joins.
+  void add_extents() {
+    const hlo::Module& module = *computation_->module();
+    const std::vector<hlo::Symbol> symbols = hlo::symbols_of(module);
+    const bool made = std::any_of(symbols.begin(), symbols.end(),
+                                  [](const hlo::Symbol& symbol) { return symbol.call != nullptr; });
+    if (!made || computation_ != module.entry()) return;
+    hlo::DimClasses classes(module, hlo::DimClasses::Made::free);
+    if (!classes.assign(symbols)) return;
+    std::vector<std::set<int>> of(symbols.size());  // units, by symbol
+    const size_t all = units_.size();
+    for (size_t u = 0; u < all; ++u)
+      if (units_[u].may_join)
+        for (const int symbol : classes.symbols_around(units_[u].parts[0]))
+          of[static_cast<size_t>(symbol)].insert(static_cast<int>(u));
+    for (size_t s = 0; s < symbols.size(); ++s) {
+      if (!symbols[s].call) continue;
+      const Instr* extent = hlo::least_one_of(module, symbols[s]);
+      const auto maker = unit_of_.find(hlo::behind_views_and_elements(extent));
+      if (maker == unit_of_.end()) continue;
+      const int between = graph_.add({maker->second});
+      units_.push_back({});
+      for (const int unit : leading_to(maker->second)) of[s].erase(unit);
+      for (const int unit : of[s]) graph_.add_edge(between, unit);
+    }
+  }
+
+  // The unit and all that it waits for.
+  std::set<int> leading_to(int unit) const {
+    std::set<int> result{unit};
+    std::vector<int> open{unit};
+    while (!open.empty()) {
+      const int from = open.back();
+      open.pop_back();
+      for (const int before : graph_.vertices[static_cast<size_t>(from)].producers)
+        if (result.insert(before).second) open.push_back(before);
+    }
+    return result;
+  }
 
   // For an entry: the least memory that is needed, per unit and at its peak (memory.h).
   void find_live() {

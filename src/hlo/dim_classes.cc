@@ -5,6 +5,7 @@
 #include "hlo/leaves.h"
 #include "hlo/select_boxes.h"
 #include "hlo/sort_order.h"
+#include "hlo/top_k_part.h"
 
 namespace heddle::hlo {
 bool runs_up(const WindowDim& window, int64_t extent) {
@@ -371,6 +372,30 @@ void DimClasses::relate_sort(const Instr* sort) {
   for (size_t k = 1; k < sort->operands().size(); ++k) join_all(sort, 0, sort, k);
 }
 
+std::set<int> DimClasses::symbols_around(const Instr* instr) const {
+  std::set<int> result;
+  std::vector<const Instr*> all{instr};
+  all.insert(all.end(), instr->operands().begin(), instr->operands().end());
+  for (const Instr* one : all) {
+    const std::vector<Shape> leaves = leaves_of(one->shape());
+    for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
+      for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
+        if (const int s = symbol_of(one, d, leaf); s >= 0) result.insert(s);
+  }
+  return result;
+}
+
+// Rows have lists of their own; how long a row is matters.
+void DimClasses::relate_top_k(const Instr* top) {
+  const Instr* x = top->operand(0);
+  const int64_t along = x->shape().rank() - 1;
+  fix(x, along);
+  for (size_t k = 0; k < leaf_count_of(top); ++k) {
+    for (int64_t d = 0; d < along; ++d) join(at(x, d), at(top, d, k));
+    fix(top, along, k);
+  }
+}
+
 // How many boxes there are it is told (opt/mask_padding); how many it finds, it tells.
 void DimClasses::relate_boxes(const Instr* call) {
   const Instr *boxes = call->operand(0), *scores = call->operand(1);
@@ -405,9 +430,12 @@ void DimClasses::relate(const Instr* instr) {
       return relate_scatter(instr);
     case Opcode::sort:
       return relate_sort(instr);
+    case Opcode::topk:
+      return relate_top_k(instr);
     case Opcode::get_dimension_size:
       return;
     case Opcode::custom_call:
+      if (top_k_part(*instr)) return relate_top_k(instr);
       if (is_select_boxes(*instr)) return relate_boxes(instr);
       if (!is_first_rows(*instr)) break;
       if (const auto like = counted_like(*instr)) join(at(instr, 0), at(like->first, like->second));

@@ -108,6 +108,12 @@ class DimClasses {
   int symbol_of(const Instr* instr, int64_t dimension, size_t leaf = 0) const {
     return symbol(of(instr, dimension, leaf));
   }
+  // Made::free: whether it is made from nothing along a dimension.
+  bool is_made(const Instr* instr, int64_t d, size_t leaf = 0) const {
+    return !made_.empty() && made_[static_cast<size_t>(at(instr, d, leaf))];
+  }
+  // Symbols of the arrays that it makes, and of those that it reads.
+  std::set<int> symbols_around(const Instr* instr) const;
 
  private:
   struct Leaf {
@@ -133,14 +139,12 @@ class DimClasses {
   void find_made(const Computation& computation);
   void find_made(const Instr* instr);
   void set_made(const Instr* instr, size_t leaf, const Instr* from, size_t from_leaf);
-  bool is_made(const Instr* instr, int64_t d, size_t leaf = 0) const {
-    return !made_.empty() && made_[static_cast<size_t>(at(instr, d, leaf))];
-  }
   void relate(const Instr* instr);
   void relate_link(const Instr* instr, size_t k, const DimLink& link);
   void relate_called(const Instr* instr);
   void relate_scatter(const Instr* scatter);
   void relate_sort(const Instr* sort);
+  void relate_top_k(const Instr* top);
   void relate_boxes(const Instr* call);
   std::vector<tensor::Extent> parts_of(const Cut& cut, const SymbolTable& table) const;
   Result<tensor::Extent> result_of(const Cut& cut, const SymbolTable& table,

@@ -41,7 +41,7 @@ bool is_only_joined(std::string_view name, const Value::Ragged& how, std::span<c
 std::optional<Value> ragged_sequence(const TripValue& appended) {
   Value sequence;
   sequence.kind = Value::Kind::sequence;
-  sequence.ragged.emplace();
+  sequence.ragged = Value::Ragged();
   const Value* counts = nullptr;
   int64_t before = 1, before_piece = 1;
   for (const TripExtent& extent : appended.extents) {

@@ -38,6 +38,7 @@ struct Touch {
   size_t place = 0;  // of its digits: scratch has others in each group of tasks
   // Of loads: groups of which variables of no group read all, as if it were another dimension.
   std::vector<int> whole;
+  std::vector<int> over;  // of these, those that a loop moves over of which nothing is known
 };
 
 // A variable in its group: number = base + factor * variable + what inner variables add.

@@ -286,9 +286,12 @@ class Finder {
     for (const Linear::Term& term : access->index.terms) {
       const Variable& variable = variables_[term.var.index()];
       if (variable.extent == 1 || (variable.fact && !variable.elsewhere)) continue;
+      const bool looked_up = is_part(term.var.value) && variable.parent < 0;
       for (const Digit& digit : digits_[access->place])
-        if (moves_in(term, digit)) access->whole.push_back(digit.group);
+        if (moves_in(term, digit))
+          (looked_up ? access->whole : access->over).push_back(digit.group);
     }
+    access->whole.insert(access->whole.end(), access->over.begin(), access->over.end());
   }
 
   bool is_given(size_t buffer) const {
@@ -337,7 +340,7 @@ class Finder {
     }
     if (!is_given(access.buffer.index())) return true;
     for (uint32_t var : rest) {
-      variables_[var].known_static = true;
+      if (request_.made.count(access.buffer.index()) == 0) variables_[var].known_static = true;
       if (access.store) variables_[var].elsewhere = true;
     }
     return true;

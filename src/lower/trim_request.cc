@@ -19,7 +19,8 @@ class Parser {
   }
 
   Result<TrimRequest> run() {
-    while (next()) HEDDLE_RETURN_IF_ERROR(word_ == "extent" ? extent() : buffer());
+    while (next())
+      HEDDLE_RETURN_IF_ERROR(word_ == "extent" ? extent() : word_ == "made" ? made() : buffer());
     return std::move(result_);
   }
 
@@ -67,6 +68,13 @@ class Parser {
       HEDDLE_ASSIGN_OR_RETURN(*value, number());
     }
     result_.groups.push_back(group);
+    return {};
+  }
+
+  Status made() {
+    if (ends_ || !next()) return user_error("trim: which buffer is made from nothing?");
+    HEDDLE_ASSIGN_OR_RETURN(const size_t buffer, global());
+    result_.made.insert(buffer);
     return {};
   }
 

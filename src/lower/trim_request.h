@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct TrimRequest {
   std::vector<TrimGroup> groups;
   // By global buffer, but for workspaces, which stand behind inputs and outputs.
   std::vector<std::vector<TrimDigit>> globals;
+  // Buffers whose elements are made from nothing along a dimension as long as a group's, as numbers
+  // of positions are: a loop over one may be over the group.
+  std::set<size_t> made;
   bool reads_windows(int group) const;  // along the group
 };
 
@@ -43,7 +47,7 @@ std::vector<int64_t> counted_on(const TrimRequest& request);
 
 // A request from text: "extent in1 bound 64 least 17; in0 8; out0 8 reach 4", where a buffer has
 // the strides of its digits, of the extent named last in front; `window` may stand in place of a
-// reach. Behind `bound` may stand `least N`, `times N`, `beyond N`, `reduced` and `windows`. User's
+// reach; "made in2" is such a buffer. Behind `bound` may stand `least N`, `times N`, `beyond N`, `reduced` and `windows`. User's
 // fault: what is no such text, or names no global buffer.
 Result<TrimRequest> parse_trim_request(const kernel::Kernel& kernel, std::string_view text);
 

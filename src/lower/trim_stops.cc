@@ -128,14 +128,17 @@ void Stops::find_reach() {
   }
   for (size_t b = 0; b < k_.buffers.size(); ++b)
     read_.insert(read_.end(), numbers.begin(), numbers.end());
+  const auto reads_all = [&](const Touch& access, int group) {
+    read_[place(access.buffer.index(), group)] = request_.groups[static_cast<size_t>(group)].bound;
+  };
   // A reduction over a group that is left reads all of it, also of scratch where it belongs to
-  // another one.
-  for (const Touch& access : accesses_)
-    for (size_t i = 0; reduces_all_ && i < access.whole.size(); ++i) {
-      const int group = access.whole[i];
-      read_[place(access.buffer.index(), group)] =
-          request_.groups[static_cast<size_t>(group)].bound;
-    }
+  // another one; and a loop of which nothing is known may reduce a group that is reduced.
+  for (const Touch& access : accesses_) {
+    for (size_t i = 0; reduces_all_ && i < access.whole.size(); ++i)
+      reads_all(access, access.whole[i]);
+    for (const int group : access.over)
+      if (request_.groups[static_cast<size_t>(group)].reduced) reads_all(access, group);
+  }
   for (bool changed = true; changed;) {
     changed = false;
     for (const Touch& access : accesses_) {

@@ -48,9 +48,10 @@ std::string pipeline_for(Level level, target::DeviceKind kind, const std::string
   // before all of these: no kernel has complex numbers. narrow_indices after: index arithmetic is
   // recognised in its simplest form. reroll after, too: steps are identical only once shape
   // arithmetic is gone; and before dots are merged.
-  const std::string start = primitives + ",split_complex,split_complex_dots," +
-                            (level == Level::O2 ? on_primitives : "") + simplify("") +
-                            ",narrow_indices,reroll,";
+  const std::string start =
+      primitives + ",split_complex,split_complex_dots," +
+      (level == Level::O2 ? on_primitives : "") + simplify("") + ",narrow_indices," +
+      (kind == target::DeviceKind::gpu ? "select_short_top_k" : "select_top_k") + ",reroll,";
   if (level == Level::O1)
     return start + "choose_layout,split_input_dilation,convolution_to_dot," +
            simplify("canonicalize_dot,") + kRotate;

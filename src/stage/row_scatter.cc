@@ -9,13 +9,19 @@ using hlo::Opcode;
 using tensor::Shape;
 using tensor::Type;
 
+namespace {
+
+bool has_kernel(Type type) { return type == Type::f32 || type == Type::s32 || type == Type::s64; }
+
+}  // namespace
+
 bool is_row_scatter(const Instr& instr) {
   if (!instr.is(Opcode::scatter) || instr.operands().size() != 3) return false;
   const auto& attrs = instr.attrs_as<hlo::ScatterAttrs>();
   const Shape &table = instr.shape(), &indices = instr.operand(1)->shape();
   const Shape& rows = instr.operand(2)->shape();
   if (!table.is_static() || !rows.is_static() || !indices.is_static()) return false;
-  if (table.type() != Type::f32 || rows.elems() == 0 || table.rank() < 1 ||
+  if (!has_kernel(table.type()) || rows.elems() == 0 || table.rank() < 1 ||
       (indices.type() != Type::s32 && indices.type() != Type::s64))
     return false;
   const hlo::Ints first{0};

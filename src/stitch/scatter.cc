@@ -17,7 +17,8 @@ void RowEmitter::emit_scatters(Block* block) {
   if (total % each != 0)
     own.count = k_.binary(Op::min, own.count, k_.binary(Op::sub, k_.constant(total), own.low));
   own.low = named("low", own.low, block);
-  own.count = named("count", own.count, block);
+  // A number is left in place: where the table is dynamic, loops over it stop (lower/trim.h).
+  if (total % each != 0) own.count = named("count", own.count, block);
   if (stage_of(first).values[0].init >= 0) start_rows(own, block);
   for (const Member& member : members_) look_through(member, own, block);
 }
