@@ -115,7 +115,10 @@ Result<bool> select(hlo::Module& module, const PassContext& context, bool short_
   bool changed = false;
   for (Instr* sort : sorts) {
     if (!context.allow("select_top_k", "first_elements")) break;
-    rewrite(sort, *hlo::sort_order(*sort));
+    const hlo::SortOrder order = *hlo::sort_order(*sort);
+    rewrite(sort, order);
+    if (tensor::is_float(sort->operand(order.key)->shape().type()))
+      context.note("select_top_k: first elements are not sorted (zeros are positive)");
     sort->parent()->remove_dead();
     changed = true;
   }
