@@ -53,9 +53,12 @@ class Composer {
     }
     effects_ = effects_before(*computation_);
     for (size_t u = 0; u < units_.size(); ++u) find_reads(static_cast<int>(u));
-    add_extents();
-    order_ = KernelOrder::of(graph_, {});
-    HEDDLE_CHECK(order_.has_value(), "units with a cycle");
+    if (add_extents()) {
+      order_ = KernelOrder::of(graph_, {});
+      HEDDLE_CHECK(order_.has_value(), "units with a cycle");
+    } else {
+      order_.emplace(graph_);
+    }
     if (covered.callers.empty()) find_live();
   }
 
@@ -83,15 +86,15 @@ class Composer {
 
   // Kernels of a dynamic dimension stop at its extent, a number they are given (pass_extents), and
   // cannot be if they make it: between what makes the extent and them stands a unit that nothing
-  // joins.
-  void add_extents() {
+  // joins. Whether there is one: producers of a unit may then stand behind it.
+  bool add_extents() {
     const hlo::Module& module = *computation_->module();
     const std::vector<hlo::Symbol> symbols = hlo::symbols_of(module);
     const bool made = std::any_of(symbols.begin(), symbols.end(),
                                   [](const hlo::Symbol& symbol) { return symbol.call != nullptr; });
-    if (!made || computation_ != module.entry()) return;
+    if (!made || computation_ != module.entry()) return false;
     hlo::DimClasses classes(module, hlo::DimClasses::Made::free);
-    if (!classes.assign(symbols)) return;
+    if (!classes.assign(symbols)) return false;
     std::vector<std::set<int>> of(symbols.size());  // units, by symbol
     const size_t all = units_.size();
     for (size_t u = 0; u < all; ++u)
@@ -108,6 +111,7 @@ class Composer {
       for (const int unit : leading_to(maker->second)) of[s].erase(unit);
       for (const int unit : of[s]) graph_.add_edge(between, unit);
     }
+    return true;
   }
 
   // The unit and all that it waits for.

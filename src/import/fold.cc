@@ -411,15 +411,21 @@ bool is_straight(const Literal& value, int64_t d) {
   return true;
 }
 
-}  // namespace
-
-bool is_shape_arithmetic(const Literal& value) {
+bool is_shape_arithmetic(const Literal& value, bool few) {
   const Shape& shape = value.shape();
   if (shape.rank() < 2) return true;
-  if (tensor::is_float(value.type()) || value.type() == Type::pred) return false;
+  if (tensor::is_float(value.type())) return false;
+  if (few || value.type() == Type::pred) return few;
   for (int64_t d = 0; d < shape.rank(); ++d)
     if (shape.dim(d) > kMostListed && !is_straight(value, d)) return false;
   return true;
+}
+
+}  // namespace
+
+bool are_shape_arithmetic(const std::vector<Literal>& values, bool few) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](const Literal& value) { return is_shape_arithmetic(value, few); });
 }
 
 }  // namespace heddle::import

@@ -22,7 +22,8 @@ std::optional<std::vector<tensor::Literal>> fold(const std::vector<hlo::Instr*>&
 
 // Multi-dimensional integers, such as positions, count as shape arithmetic if they are linear in
 // the index. Floats, masks and other tables are derived data: if their operators are kept, they
-// stay correct for all extents.
-bool is_shape_arithmetic(const tensor::Literal& value);
+// stay correct for all extents. `few`: they are made from few numbers that follow from extents, and
+// integers and masks are used as such, whatever they are.
+bool are_shape_arithmetic(const std::vector<tensor::Literal>& values, bool few);
 
 }  // namespace heddle::import

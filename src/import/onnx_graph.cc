@@ -154,9 +154,7 @@ std::optional<Outputs> Importer::fold_as_given(const OpEntry& entry, const Node&
   for (const Output* output : computed) roots.push_back(output->instr);
   std::optional<std::vector<Literal>> values;
   if (op.take_demands().empty()) values = fold(roots, budget_);  // others cannot be checked here
-  if (values && limits_.same_for_all_extents && !few &&
-      !std::all_of(values->begin(), values->end(), is_shape_arithmetic))
-    values.reset();
+  if (values && limits_.same_for_all_extents && !are_shape_arithmetic(*values, few)) values.reset();
   if (values) {
     for (size_t i = 0; i < computed.size(); ++i) {
       computed[i]->instr = nullptr;

@@ -45,10 +45,10 @@ int64_t common_reach(int64_t a, int64_t b);
 // How far results are counted on along the extent of each group: the common reach of its digits.
 std::vector<int64_t> counted_on(const TrimRequest& request);
 
-// A request from text: "extent in1 bound 64 least 17; in0 8; out0 8 reach 4", where a buffer has
-// the strides of its digits, of the extent named last in front; `window` may stand in place of a
-// reach; "made in2" is such a buffer. Behind `bound` may stand `least N`, `times N`, `beyond N`, `reduced` and `windows`. User's
-// fault: what is no such text, or names no global buffer.
+// A request from text: "extent in1 bound 64 least 17; in0 8; out0 8 reach 4; made in2", where a
+// buffer has the strides of its digits, of the extent named last in front; `window` may stand in
+// place of a reach. Behind `bound` may stand `least N`, `times N`, `beyond N`, `reduced` and
+// `windows`. User's fault: what is no such text, or names no global buffer.
 Result<TrimRequest> parse_trim_request(const kernel::Kernel& kernel, std::string_view text);
 
 }  // namespace heddle::lower
