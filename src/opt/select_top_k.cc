@@ -22,6 +22,7 @@ namespace {
 
 using hlo::Builder;
 
+// As stage/top_k.h has them, which asks of schedules what this layer cannot.
 constexpr int64_t kMostK = 128;  // 16 to 120 times as fast as a sort, 4 times for half of 64
 constexpr int64_t kMostShortK = 16, kLongestShortRow = 512, kFewestShortRows = 4;
 
@@ -118,7 +119,8 @@ Result<bool> select(hlo::Module& module, const PassContext& context, bool short_
     const hlo::SortOrder order = *hlo::sort_order(*sort);
     rewrite(sort, order);
     if (tensor::is_float(sort->operand(order.key)->shape().type()))
-      context.note("select_top_k: first elements are not sorted (zeros are positive)");
+      context.note(
+          "select_top_k: the first elements of sorted rows are a top-k (zeros are positive)");
     sort->parent()->remove_dead();
     changed = true;
   }

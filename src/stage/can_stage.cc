@@ -162,7 +162,8 @@ Decision can_stage(const Instr& instr) {
       return Decision::yes();
     case Opcode::scatter:
       if (is_row_scatter(instr)) return Decision::yes();
-      return Decision::no("no-kernel", "{}: scatters of whole rows of f32, s32 or s64 alone have a stage form",
+      return Decision::no("no-kernel",
+                          "{}: scatters of whole rows of f32, s32 or s64 alone have a stage form",
                           instr.name());
     case Opcode::dot:
       if (instr.operands().size() != 2)
