@@ -66,6 +66,9 @@ struct Variable {
   bool known_static = false;  // moves in another dimension of an input or output
   std::optional<Fact> fact;
   std::optional<Tail> tail;
+  // Each of its values has a result of its own, as the sums of parts that are summed later: it runs
+  // to its bound, so that all of them are there; what is inside of it stops.
+  bool has_results = false;
   // The most values that it has; -1: not known.
   int64_t most() const { return extent < 0 && tail ? tail->most : extent; }
 };

@@ -98,106 +98,6 @@ class Finder {
 
   // --- groups of variables -------------------------------------------------------------------
 
-  // The parts of an index in each digit (in numbers, not in elements); `rest`: the variables that
-  // move elsewhere; `through`: those that run through a digit and on inside of it, as over rows of
-  // all of a batch. None: they do not line up.
-  std::optional<std::vector<Linear>> split(const Touch& access, const std::vector<Digit>& digits,
-                                           std::vector<uint32_t>* rest,
-                                           std::vector<Linear::Term>* through) const {
-    const Linear& index = access.index;
-    std::vector<Linear> parts(digits.size());
-    const auto goes_through = [&](const Linear::Term& term, const Digit& digit) {
-      return runs_through(term, digit) && is_full(digit, access.buffer);
-    };
-    for (const Linear::Term& term : index.terms) {
-      const int64_t factor = term.factor;
-      if (factor < 0) return std::nullopt;
-      if (std::any_of(digits.begin(), digits.end(),
-                      [&](const Digit& digit) { return goes_through(term, digit); }))
-        through->push_back(term);
-      size_t d = 0;
-      while (d < digits.size() && factor < digits[d].stride) ++d;
-      const Variable& variable = variables_[term.var.index()];
-      const bool scratch = d < digits.size() && digits[d].scratch;
-      if (d == digits.size() ||
-          (factor / digits[d].stride >= digits[d].extent &&
-           !is_only_tile(term, index, digits[d])) ||
-          (scratch && !variable.fact && (variable.known_static || variable.elsewhere))) {
-        rest->push_back(term.var.value);
-        continue;
-      }
-      if (factor % digits[d].stride != 0) {
-        if (variable.extent == 1) continue;  // it is 0
-        return std::nullopt;
-      }
-      parts[d].terms.push_back(term);
-      parts[d].terms.back().factor = factor / digits[d].stride;
-    }
-    if (index.constant < 0) return std::nullopt;
-    for (size_t d = 0; d < digits.size(); ++d) {
-      const auto is_below = [&](const Linear::Term& term) {
-        return term.factor < digits[d].stride && !goes_through(term, digits[d]);
-      };
-      const std::optional<int64_t> below = most_of(index, variables_, is_below);
-      if (!below || index.constant % digits[d].stride + *below >= digits[d].stride)
-        return std::nullopt;
-      const int64_t number = index.constant / digits[d].stride;
-      parts[d].constant = number % digits[d].round;
-    }
-    return parts;
-  }
-
-  // The loop over the one tile that a dimension has, whose rows are written out inside it.
-  bool is_only_tile(const Linear::Term& term, const Linear& index, const Digit& digit) const {
-    const uint32_t tile = term.var.value;
-    if (digit.scratch || variables_[tile].extent != 1 || term.factor != digit.stride * digit.extent)
-      return false;
-    return std::any_of(index.terms.begin(), index.terms.end(), [&](const Linear::Term& inner) {
-      const Variable& rows = variables_[inner.var.index()];
-      return rows.kind == LoopKind::unrolled && rows.extent == digit.extent && rows.extent > 1 &&
-             inner.factor == digit.stride && is_around(tile, inner.var.value);
-    });
-  }
-
-  // All of a dimension is there: of what is given, and of a workspace that holds all of its
-  // outermost one.
-  bool is_full(const Digit& digit, BufferId buffer) const {
-    return !digit.scratch || (digit.first == 0 && digit.base.empty() &&
-                              digit.stride * digit.extent == elements_of(buffer));
-  }
-
-  int64_t elements_of(BufferId buffer) const {
-    int64_t result = 1;
-    for (int64_t extent : k_.buffer(buffer).extents) result *= extent;
-    return result;
-  }
-
-  bool runs_through(const Linear::Term& term, const Digit& digit) const {
-    const int64_t extent = variables_[term.var.index()].most();
-    return term.factor > 0 && term.factor < digit.stride &&
-           (extent < 0 || (extent - 1) * term.factor >= digit.stride);
-  }
-
-  // All smaller terms together, those that run through a digit, too, stay inside of what one value
-  // of this one takes of the digit, as the elements of several rows in one loop do.
-  bool takes_in(const Linear::Term& term, const Touch& access, const Digit& digit) const {
-    const int64_t own = term.factor * digit.stride;
-    int64_t below = access.index.constant % own;
-    for (const Linear::Term& other : access.index.terms) {
-      if (other.factor >= own) continue;
-      const int64_t extent = variables_[other.var.index()].extent;
-      if (extent < 0 || other.factor < 0) return false;
-      below += other.factor * (extent - 1);
-    }
-    return below < own;
-  }
-
-  bool is_around(uint32_t outer, uint32_t var) const {
-    for (int at = variables_[var].parent; at >= 0; at = variables_[static_cast<size_t>(at)].parent)
-      if (static_cast<uint32_t>(at) == outer) return true;
-    return false;
-  }
-
   // But for variables that have one value, 0.
   bool same_base(const Terms& a, const Terms& b) const {
     const auto all_in = [&](const Terms& terms, const Terms& others) {
@@ -223,7 +123,8 @@ class Finder {
     // counts the only tile, whose rows this one goes through, they may become fewer.
     auto add = [&](uint32_t outer, int64_t times) {
       const bool counts = variables_[outer].extent != 1 || times == variables_[var].extent * factor;
-      if (outer != var && times != 0 && counts && is_around(outer, var)) fact.base[outer] += times;
+      if (outer != var && times != 0 && counts && where_.is_around(outer, var))
+        fact.base[outer] += times;
     };
     for (const Linear::Term& term : part.terms) add(term.var.value, term.factor);
     for (const auto& [outer, times] : digit.base) add(outer, times);
@@ -264,17 +165,12 @@ class Finder {
     return join_parts();
   }
 
-  bool moves_in(const Linear::Term& term, const Digit& digit) const {
-    return runs_through(term, digit) ||
-           (term.factor >= digit.stride && term.factor / digit.stride < digit.extent);
-  }
-
   void mark_left(const Touch& access) {
     for (const TrimDigit& one : left_[access.buffer.index()]) {
       const int64_t bound = request_.groups[static_cast<size_t>(one.group)].bound;
       const Digit digit{one.stride, bound, bound, one.group, {}, 0, false};
       for (const Linear::Term& term : access.index.terms)
-        if (variables_[term.var.index()].extent != 1 && moves_in(term, digit))
+        if (variables_[term.var.index()].extent != 1 && where_.moves_in(term, digit))
           variables_[term.var.index()].elsewhere = true;
     }
   }
@@ -288,7 +184,7 @@ class Finder {
       if (variable.extent == 1 || (variable.fact && !variable.elsewhere)) continue;
       const bool looked_up = is_part(term.var.value) && variable.parent < 0;
       for (const Digit& digit : digits_[access->place])
-        if (moves_in(term, digit))
+        if (where_.moves_in(term, digit))
           (looked_up ? access->whole : access->over).push_back(digit.group);
     }
     access->whole.insert(access->whole.end(), access->over.begin(), access->over.end());
@@ -302,15 +198,15 @@ class Finder {
     const std::vector<Digit>& digits = digits_[access.place];
     std::vector<uint32_t> rest;
     std::vector<Linear::Term> through;
-    const auto parts = split(access, digits, &rest, &through);
+    const auto parts = where_.split(access, digits, &rest, &through);
     if (!parts) return read_as_one(access, changed);
     for (size_t d = 0; d < digits.size(); ++d) {
       const Linear& part = (*parts)[d];
       const bool is_through =
           std::any_of(through.begin(), through.end(), [&](const Linear::Term& term) {
-            return runs_through(term, digits[d]) || part.factor(term.var) != 0;
+            return where_.runs_through(term, digits[d]) || part.factor(term.var) != 0;
           });
-      const bool crossed = crosses(part, digits[d], access.buffer);
+      const bool crossed = where_.crosses(part, digits[d], access.buffer);
       if (is_through || crossed) {
         if (request_.groups[static_cast<size_t>(digits[d].group)].reduced)
           return refused_.because("trim-reduced",
@@ -320,7 +216,7 @@ class Finder {
         for (const Linear::Term& term : part.terms) {
           const bool is_one = std::any_of(through.begin(), through.end(),
                                           [&](const auto& other) { return other.var == term.var; });
-          if (is_one || (!crossed && takes_in(term, access, digits[d]) &&
+          if (is_one || (!crossed && where_.takes_in(term, access, digits[d]) &&
                          learn(term.var.value, term.factor, part, digits[d], changed)))
             continue;
           variables_[term.var.index()].elsewhere = true;
@@ -350,7 +246,8 @@ class Finder {
   bool learn_through(const Linear::Term& term, const Touch& access, bool* changed) {
     const Digit& digit = digits_[access.place][0];
     const int64_t unit = term.factor;
-    if (digit.stride % unit != 0 || digit.stride * digit.extent != elements_of(access.buffer))
+    if (digit.stride % unit != 0 ||
+        digit.stride * digit.extent != where_.elements_of(access.buffer))
       return false;
     Linear index;  // in units; what moves inside of one does not count
     index.constant = access.index.constant / unit;
@@ -378,8 +275,8 @@ class Finder {
     for (const Digit& digit : digits)
       if (request_.groups[static_cast<size_t>(digit.group)].reduced)
         return refused_.because("trim-digit", k_.buffer(access.buffer).name, digit.group);
-    const bool flat =
-        digits.size() == 1 && digits[0].stride * digits[0].extent == elements_of(access.buffer);
+    const bool flat = digits.size() == 1 &&
+                      digits[0].stride * digits[0].extent == where_.elements_of(access.buffer);
     for (const Linear::Term& term : access.index.terms) {
       if (term.factor <= 0 || !flat ||
           !learn(term.var.value, term.factor, access.index, digits[0], changed, digits[0].stride))
@@ -403,15 +300,6 @@ class Finder {
     return true;
   }
 
-  // Whether a part of an index runs from one round of its digit into the next: then its variables
-  // say nothing of what is in the padding.
-  bool crosses(const Linear& part, const Digit& digit, BufferId buffer) const {
-    int64_t most = part.constant;
-    for (const Linear::Term& term : part.terms)
-      most += term.factor * std::max<int64_t>(variables_[term.var.index()].extent - 1, 0);
-    return most >= digit.extent && digit.stride * digit.extent < elements_of(buffer);
-  }
-
   // Digits of scratch, from the variables that are known.
   bool find_digits(const Touch& access, bool* changed) {
     std::vector<Digit>& digits = digits_[access.place];
@@ -422,6 +310,11 @@ class Finder {
       const std::optional<Fact>& fact = variable.fact;
       if (!fact || variable.elsewhere) continue;
       if (fact->scale != 1 && fact->factor == 1) continue;  // parts of a number: no digit
+      if (is_result(access, term)) {
+        *changed = *changed || !variable.has_results;
+        variables_[term.var.index()].has_results = true;
+        continue;
+      }
       if (factor < 0 || factor % fact->factor != 0 || fact->scale != 1) return give_up(access);
       const int64_t stride = factor / fact->factor;
       const auto known = std::find_if(digits.begin(), digits.end(),
@@ -450,6 +343,17 @@ class Finder {
     return true;
   }
 
+  // An element of scratch stands for all the numbers that a value of the variable does.
+  bool is_result(const Touch& access, const Linear::Term& of) const {
+    const Fact& fact = *variables_[of.var.index()].fact;
+    if (!request_.groups[static_cast<size_t>(fact.group)].reduced) return false;
+    return std::all_of(access.index.terms.begin(), access.index.terms.end(), [&](const auto& term) {
+      const std::optional<Fact>& other = variables_[term.var.index()].fact;
+      return !other || other->group != fact.group ||
+             (other->scale == 1 && term.factor > 0 && term.factor < other->factor);
+    });
+  }
+
   void widen(const Touch& access, Digit* digit) const {
     int64_t first = digit->first, reach = 0, step = INT64_MAX;
     for (const Linear::Term& term : access.index.terms) {
@@ -471,6 +375,7 @@ class Finder {
   const TrimRequest& request_;
   const std::vector<std::vector<TrimDigit>>& left_;  // by given buffer
   std::vector<Variable> variables_;
+  Digits where_{k_, variables_};
   std::vector<std::vector<Digit>> digits_;  // by place, the outermost first
   std::map<PartKey, uint32_t> parts_;       // variables behind those of the kernel
   std::vector<Touch> accesses_;

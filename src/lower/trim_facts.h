@@ -1,23 +1,11 @@
 // Private to trim: which variables of a kernel move over dynamic dimensions (trim.h).
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "lower/trim_access.h"
+#include "lower/trim_digits.h"
 
 namespace heddle::lower::trimming {
-
-// A digit of a buffer, in elements: `base` and `first` are what has to be added to it for the
-// number in the group. It counts to `round`; numbers of the group are below `extent`, in scratch as
-// far as known variables reach: what moves further is another dimension outside of it.
-struct Digit {
-  int64_t stride = 1, extent = 0, round = INT64_MAX;
-  int group = 0;
-  Terms base;  // of variables around it
-  int64_t first = 0;
-  bool scratch = false;
-};
 
 struct Facts {
   std::vector<Variable> variables;  // by VarId

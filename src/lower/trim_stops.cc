@@ -44,7 +44,7 @@ const TrimGroup& Stops::group_of(const Fact& fact) const {
 }
 
 bool Stops::can_stop(const Variable& variable) const {
-  return variable.fact && !variable.elsewhere && variable.extent >= 0;
+  return variable.fact && !variable.elsewhere && !variable.has_results && variable.extent >= 0;
 }
 
 // The numbers that one value of an outer variable stands for, where this one moves inside them;
@@ -144,7 +144,7 @@ void Stops::find_reach() {
     for (const Touch& access : accesses_) {
       for (const Linear::Term& term : access.index.terms) {
         const uint32_t var = term.var.value;
-        if (!variables_[var].fact) continue;
+        if (!variables_[var].fact || is_bounded_inside(access, var)) continue;
         int64_t& of_buffer = read_[place(access.buffer.index(), variables_[var].fact->group)];
         int64_t& from = access.store ? of_buffer : reach_[var];
         int64_t& to = access.store ? reach_[var] : of_buffer;
@@ -155,6 +155,16 @@ void Stops::find_reach() {
       }
     }
   }
+}
+
+// A variable with results runs to its bound, but what is touched with one inside of it that stops
+// goes only as far as that one.
+bool Stops::is_bounded_inside(const Touch& access, uint32_t var) const {
+  return variables_[var].has_results &&
+         std::any_of(access.index.terms.begin(), access.index.terms.end(), [&](const auto& term) {
+           const Variable& inner = variables_[term.var.index()];
+           return stops(inner) && inner.fact->base.count(var) > 0;
+         });
 }
 
 size_t Stops::place(size_t buffer, int group) const {
@@ -172,6 +182,7 @@ bool Stops::check_reduced() {
       return refused_.because("trim-reduced", fmt::format("{} {}", k_.vars[v].name, why),
                               fact.group);
     };
+    if (variable.has_results && !variable.elsewhere) continue;  // find_reach says what it reads
     if (!can_stop(variable)) return no("moves elsewhere too");
     const int64_t own = (is_part(static_cast<uint32_t>(v)) ? 1 : variable.extent) * fact.factor;
     if (fact.low % fact.factor != 0 && stops(variable)) return no("begins between steps");

@@ -39,6 +39,7 @@ class Stops {
   bool is_part(uint32_t var) const;
   int64_t step(uint32_t var) const;
   void find_reach();
+  bool is_bounded_inside(const Touch& access, uint32_t var) const;
   size_t place(size_t buffer, int group) const;
   bool check_reduced();
 
