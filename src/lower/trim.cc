@@ -336,6 +336,16 @@ Refusal attempt(Kernel* kernel, const TrimRequest& request,
   return refused;
 }
 
+void join_groups(int group, int with, TrimRequest* request) {
+  TrimGroup& one = request->groups[static_cast<size_t>(group)];
+  const TrimGroup& other = request->groups[static_cast<size_t>(with)];
+  one.reduced = one.reduced || other.reduced;
+  one.least = std::max(one.least, other.least);
+  for (std::vector<TrimDigit>& digits : request->globals)
+    for (TrimDigit& digit : digits)
+      if (digit.group == with) digit.group = group;
+}
+
 // Loops over a group that cannot stop run to its bound; those over others do stop.
 Decision trim_to(Kernel* kernel, int64_t tasks, Trim* wanted) {
   TrimRequest request = wanted->request;
@@ -349,6 +359,12 @@ Decision trim_to(Kernel* kernel, int64_t tasks, Trim* wanted) {
   for (;;) {
     const Refusal refused = attempt(&split, request, left, tasks, wanted);
     const int at = refused.group;
+    if (refused.with >= 0) {
+      join_groups(at, refused.with, &request);
+      join_groups(at, refused.with, &wanted->request);
+      groups.erase(refused.with);
+      continue;
+    }
     if (!refused) *kernel = std::move(split);
     if (at < 0 || groups.size() == wanted->left.size() + 1) return refused.why;
     wanted->left.emplace(at, refused.why);

@@ -19,10 +19,11 @@ namespace heddle::lower::trimming {
 using kernel::BufferId, kernel::Kernel, kernel::Linear, kernel::LoopKind;
 using Terms = std::map<uint32_t, int64_t>;  // variable -> factor
 
-// Why a kernel is not trimmed, and which group that is for; -1: for any.
+// Why a kernel is not trimmed, and which group that is for; -1: for any. `with`: it could be, if
+// that group were one with this one, as a loop moves over both.
 struct Refusal {
   Decision why = Decision::yes();
-  int group = -1;
+  int group = -1, with = -1;
   explicit operator bool() const { return !why; }                  // it is refused
   bool because(const char* code, std::string what, int of = -1) {  // false
     why = Decision::no(code, "{}", std::move(what));

@@ -37,7 +37,7 @@ class Finder {
     for (const Touch& access : accesses_)
       if (is_given(access.buffer.index())) mark_left(access);
     find_facts();
-    return refused_;
+    return joined_ ? *joined_ : refused_;
   }
 
   Facts take() { return {std::move(variables_), std::move(accesses_)}; }
@@ -110,6 +110,26 @@ class Finder {
     return all_in(a, b) && all_in(b, a);
   }
 
+  // Two groups of one extent that a loop moves over at once are one, unless an array has both.
+  bool join(int a, int b) {
+    const TrimGroup& one = request_.groups[static_cast<size_t>(a)];
+    const TrimGroup& other = request_.groups[static_cast<size_t>(b)];
+    const auto is_in = [&](const std::vector<TrimDigit>& digits, int group) {
+      return std::any_of(digits.begin(), digits.end(),
+                         [&](const TrimDigit& digit) { return digit.group == group; });
+    };
+    const auto& globals = request_.globals;
+    if (one.extent != other.extent || one.bound != other.bound || one.times != other.times ||
+        one.beyond != 0 || other.beyond != 0 || one.windows || other.windows ||
+        std::any_of(globals.begin(), globals.end(),
+                    [&](const auto& digits) { return is_in(digits, a) && is_in(digits, b); }))
+      return false;
+    if (joined_) return true;
+    joined_.emplace().because("trim-groups", "two groups are one", std::min(a, b));
+    joined_->with = std::max(a, b);
+    return true;
+  }
+
   // What a part of an index says of a variable; false: it is at odds with what is known.
   bool learn(uint32_t var, int64_t factor, const Linear& part, const Digit& digit, bool* changed,
              int64_t scale = 1) {
@@ -135,9 +155,10 @@ class Finder {
       *changed = true;
       return true;
     }
-    if (known->group != fact.group || known->scale != fact.scale || known->factor != fact.factor ||
+    if (known->scale != fact.scale || known->factor != fact.factor ||
         !same_base(known->base, fact.base))
       return false;
+    if (known->group != fact.group) return join(known->group, fact.group);
     *changed = *changed || fact.low < known->low || fact.high > known->high;
     known->low = std::min(known->low, fact.low);
     known->high = std::max(known->high, fact.high);
@@ -321,7 +342,7 @@ class Finder {
                                       [&](const Digit& d) { return d.stride == stride; });
       const int64_t first = fact->low - access.index.constant / stride;
       if (known != digits.end()) {
-        if (known->group != fact->group) return give_up(access);
+        if (known->group != fact->group) return join(known->group, fact->group) || give_up(access);
         // Used for several pieces: what stands in it begins with the first of them.
         if (access.index.constant < stride && first < known->first) {
           known->first = first;
@@ -379,8 +400,9 @@ class Finder {
   std::vector<std::vector<Digit>> digits_;  // by place, the outermost first
   std::map<PartKey, uint32_t> parts_;       // variables behind those of the kernel
   std::vector<Touch> accesses_;
-  std::set<size_t> opaque_;   // places with an index that is no sum
-  std::set<size_t> unknown_;  // scratch whose digits cannot be told
+  std::set<size_t> opaque_;        // places with an index that is no sum
+  std::set<size_t> unknown_;       // scratch whose digits cannot be told
+  std::optional<Refusal> joined_;  // that groups are one
   Refusal refused_;
 };
 
