@@ -302,7 +302,7 @@ TEST(Trim, WhatALeftSumReadsIsMadeWhole) {
            "serial j 64 { out0[j] = s0[j]*in1[j] }\nacc[0] = 0:f32\n" +
            sum + "out0[64] = acc[0]\n}\n";
   };
-  const std::string request = "extent n bound 64; in1 1; out0 1; extent n bound 64 reduced; in0 1";
+  const std::string request = "extent n bound 64; in1 1; out0 1; extent m bound 64 reduced; in0 1";
   Trim wanted;
   const std::string text = trimmed_by(
       buffers,
@@ -321,7 +321,7 @@ TEST(Trim, WhatALeftSumReadsIsCountedOnWhole) {
                  "group {\nacc[0] = 0:f32\nserial b 21 { unrolled u 3 {\n"
                  "acc[0] = acc[0] + in0[b*3 + u]*in1[b*3 + u]\n} }\nout0[64] = acc[0]\n"
                  "serial j 64 { out0[j] = in1[j] }\n}\n",
-                 "extent n bound 64; in1 1; out0 1; extent n bound 64 reduced; in0 1", &wanted);
+                 "extent n bound 64; in1 1; out0 1; extent m bound 64 reduced; in0 1", &wanted);
   ASSERT_EQ(wanted.left.size(), 1u);
   EXPECT_EQ(wanted.reads[0], std::vector<int64_t>{64});
   EXPECT_EQ(wanted.reads[1], std::vector<int64_t>{64});
