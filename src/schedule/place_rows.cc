@@ -290,7 +290,8 @@ class RowPlacer {
     return own;
   }
 
-  // Squares over the two digits, if the task iterates over no others.
+  // Squares over the two digits, if the task iterates over no others and has all of its share of
+  // them: squares are not cut at the end of a digit.
   bool turned_loops(const Stage& stage, const std::vector<int64_t>& extents, std::vector<Own>* own,
                     RowKind* kind) const {
     const std::optional<Turn> form = match_turn(result_.graph, stage, target_);
@@ -298,6 +299,7 @@ class RowPlacer {
     for (int d = 0; d < static_cast<int>(extents.size()); ++d) {
       const bool square = d == form->along || d == form->across;
       if (square ? extents[d] < lanes_ / 2 : extents[d] > 1) return false;
+      if (square && stage.out[d].extent % extents[d] != 0) return false;
     }
     own->push_back({LoopKind::unrolled, {form->along}, lanes_});
     own->push_back({LoopKind::vector, {form->across}, lanes_});
