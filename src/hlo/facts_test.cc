@@ -55,6 +55,7 @@ TEST(Facts, OfAnotherTypeAreErrors) {
               HasSubstr("heddle_in_place: got '1', wanted true or false"));
   EXPECT_THAT(error_of(module_text("", ", heddle_join=none")),
               HasSubstr("heddle_join: got 'none', wanted phases, table or loop"));
+  EXPECT_THAT(error_of(module_text("", ", heddle_join={a\nb}")), HasSubstr("got '{a\\x0ab}'"));
 }
 
 TEST(Facts, SymbolsAreReadAndPrinted) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/escape.h"
+
 namespace heddle::hlo {
 namespace {
 
@@ -260,7 +262,7 @@ tl::unexpected<Error> Lexer::make_error(size_t offset, std::string message) cons
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const size_t last = before.rfind('\n');
   const size_t column = before.size() - (last == std::string_view::npos ? 0 : last + 1) + 1;
-  return user_error("{}:{}: {}", line, column, message);
+  return user_error("{}:{}: {}", line, column, escaped(message));  // it may quote several lines
 }
 
 tl::unexpected<Error> Lexer::unexpected_here(std::string_view wanted) {

@@ -24,7 +24,7 @@ Message body_graph(const std::vector<Message>& nodes, const std::vector<Message>
 }
 
 // a := a + x, `trips` times; collects the a of every trip.
-Model adding_loop(bool trips_are_known, int64_t trips) {
+Model adding_loop(bool trips_are_known, int64_t trips, const std::string& condition = "") {
   Model model;
   model.inputs = {value("x", kFloat, {"3"}), value("start", kFloat, {"3"})};
   if (trips_are_known) {
@@ -37,7 +37,8 @@ Model adding_loop(bool trips_are_known, int64_t trips) {
                   node("Identity", {"next"}, {"seen"})},
                  {value("i", kInt64, {}), value("going", kBool, {}), value("a", kFloat, {"3"})},
                  {"still", "next", "seen"});
-  model.nodes = {node("Loop", {"trips", "", "start"}, {"last", "all"}, {graph_attr("body", body)})};
+  model.nodes = {
+      node("Loop", {"trips", condition, "start"}, {"last", "all"}, {graph_attr("body", body)})};
   model.outputs = {"last", "all"};
   return model;
 }
@@ -59,6 +60,12 @@ TEST(OnnxLoop, AShortOneIsWrittenOut) {
 TEST(OnnxLoop, NoTripsGiveNothing) {
   const Imported result = imported(adding_loop(true, 0).import());
   EXPECT_EQ(shape_of(result, 1), "f32[0,3]");
+}
+
+TEST(OnnxLoop, ItsConditionIsABool) {
+  Model model = adding_loop(true, 50, "one");
+  model.constants.push_back(scalar("one", 1));
+  EXPECT_THAT(error_of(model.import()), HasSubstr("its condition is s64[], wanted one bool"));
 }
 
 TEST(OnnxLoop, ACountThatIsNotKnownBoundsNoOutput) {

@@ -66,7 +66,9 @@ struct LoopForm {
 
 // Index of the first carried value among the body's inputs.
 inline size_t carried_at(const LoopForm& form) { return form.counts ? 2 : 0; }
-// A missing value counts as true.
+// A value that is there must be one bool.
+void check_condition(const proto::Node& node, const Value* value, const char* whose);
+// Of a condition; a missing value counts as true.
 std::optional<bool> known_bool(const Value* value);
 int64_t wrap_axis(const proto::Node& node, int64_t axis, int64_t rank);
 Literal scalar_s64(int64_t value);

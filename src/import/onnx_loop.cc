@@ -114,6 +114,7 @@ std::vector<Value*> Importer::unroll(const Node& node, const LoopForm& form, Sco
     std::optional<bool> again = true;
     if (form.counts) {
       Value* condition = output_value(*form.body, output++, inner);
+      check_condition(node, condition, "the body's");
       again = known_bool(condition);
       conditions.add(condition->nodes);
       if (!again)
@@ -245,10 +246,12 @@ void Importer::run_loop(const Node& node, Scope& scope, const Inputs& inputs) {
   const auto at = [&](size_t i) { return i < inputs.size() ? inputs[i] : nullptr; };
   form.trips = at(0);
   form.condition = at(1);
-  for (const Value* scalar : {form.trips, form.condition}) {
-    if (scalar != nullptr && (!scalar->is_tensor() || scalar->shape().elems() != 1))
-      fail("{}: the trip count and the condition must be scalars", describe(node));
-  }
+  check_condition(node, form.condition, "its");
+  if (const Value* trips = form.trips;
+      trips != nullptr &&
+      (!trips->is_tensor() || trips->shape().elems() != 1 || trips->shape().type() != Type::s64))
+    fail("{}: the trip count is {}, wanted one s64", describe(node),
+         trips->is_tensor() ? to_string(trips->shape()) : "a sequence");
   if (form.trips != nullptr && form.trips->literal)
     form.trip_count = std::max<int64_t>(0, form.trips->literal->get_s64(0));
   if (known_bool(form.condition) == false) form.trip_count = 0;

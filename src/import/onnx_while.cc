@@ -11,8 +11,17 @@ using proto::Node;
 
 std::optional<bool> known_bool(const Value* value) {
   if (value == nullptr) return true;
-  if (!value->literal || value->literal->elems() != 1) return std::nullopt;
-  return value->literal->get_s64(0) != 0;
+  const Literal* literal = value->literal ? &*value->literal : nullptr;
+  if (literal == nullptr || literal->type() != Type::pred || literal->elems() != 1)
+    return std::nullopt;
+  return literal->get_s64(0) != 0;
+}
+
+void check_condition(const Node& node, const Value* value, const char* whose) {
+  if (value != nullptr &&
+      (!value->is_tensor() || value->shape().elems() != 1 || value->shape().type() != Type::pred))
+    fail("{}: {} condition is {}, wanted one bool", describe(node), whose,
+         value->is_tensor() ? to_string(value->shape()) : "a sequence");
 }
 
 int64_t wrap_axis(const Node& node, int64_t axis, int64_t rank) {
@@ -157,9 +166,7 @@ void Importer::While::check_results() {
            to_string(wanted),
            results[i]->is_tensor() ? to_string(results[i]->shape()) : "a sequence");
   }
-  if (again != nullptr &&
-      (!again->is_tensor() || again->shape().elems() != 1 || again->shape().type() != Type::pred))
-    fail("{}: the body's condition is not a bool", describe(node));
+  check_condition(node, again, "the body's");
   // Add the collected outputs to the parameter.
   state.resize(static_cast<size_t>(captured_begin()));
   for (const Value* value : region->captured) state.push_back(value->shape());
