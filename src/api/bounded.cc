@@ -38,6 +38,7 @@ class Finder {
         return user_error("dimension '{}': a bound of {}; wanted at least 4", name, bound);
       names_.push_back(name);
     }
+    for (const auto& [name, sum] : options_.sums) ties_[name] = sum.of;
     HEDDLE_ASSIGN_OR_RETURN(whole_, import_less({}, 0));
     HEDDLE_RETURN_IF_ERROR(find_ties());
     for (const std::string& name : names_) {

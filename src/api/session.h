@@ -54,6 +54,13 @@ struct heddle_program;
 
 namespace heddle::api {
 
+// An extent that is so much more than others together.
+struct SumOfExtents {
+  std::vector<std::string> of;
+  int64_t more = 0;
+  bool operator==(const SumOfExtents&) const = default;
+};
+
 struct OpenOptions {
   std::map<std::string, int64_t> dims;
   // Dimensions whose extent is set before each run; initially, and in the model's ports, it is
@@ -61,6 +68,7 @@ struct OpenOptions {
   std::map<std::string, int64_t> bounds;
   // Of these dimensions bounds and extents count so many elements (1 where nothing is said).
   std::map<std::string, int64_t> steps;
+  std::map<std::string, SumOfExtents> sums;  // of `bounds`, those that follow from others
   std::map<std::string, std::vector<int64_t>> shapes, hints;
   std::map<std::string, tensor::Literal> constants;
   // Values of inputs in the first run. If a shape depends on one, or on values computed from them,

@@ -20,6 +20,7 @@ constexpr int64_t kLeastBound = 4;  // of find_bounded
 constexpr int64_t kWideFrom = 64, kWide = 256;
 constexpr int64_t kMostExtent = int64_t{1} << 24;
 constexpr int64_t kMostStep = 64;  // no network halves an image more often
+constexpr size_t kMostRuns = 64;   // that sums are looked for in
 
 }  // namespace
 
@@ -29,8 +30,13 @@ std::string SizeBucket::ranges() const {
   std::string result;
   for (const auto& [name, bound] : bounds) {
     const std::string times = step(name) == 1 ? "" : fmt::format("{}*", step(name));
-    result +=
-        fmt::format("{}{}={}{}..{}", result.empty() ? "" : " ", name, times, least.at(name), bound);
+    const std::string space = result.empty() ? "" : " ";
+    if (const auto sum = sums.find(name); sum != sums.end()) {
+      result += fmt::format("{}{}={}", space, name, fmt::join(sum->second.of, "+"));
+      if (sum->second.more > 0) result += fmt::format("+{}", sum->second.more);
+      continue;
+    }
+    result += fmt::format("{}{}={}{}..{}", space, name, times, least.at(name), bound);
   }
   return result;
 }
@@ -71,6 +77,8 @@ bool SizeBuckets::is_in(const SizeBucket& bucket,
                         const std::map<std::string, int64_t>& extents) const {
   return std::all_of(bucket.bounds.begin(), bucket.bounds.end(), [&](const auto& bound) {
     const int64_t extent = extents.at(bound.first), step = bucket.step(bound.first);
+    if (const auto sum = bucket.sums.find(bound.first); sum != bucket.sums.end())
+      return extent == sum_of(sum->second, extents);
     return extent % step == 0 && extent / step >= bucket.least.at(bound.first) &&
            extent / step <= bound.second;
   });
@@ -119,6 +127,8 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
     int64_t& step = steps_.emplace(name, kMostStep).first->second;
     while (extent % step != 0) step /= 2;
   }
+  if (runs_.size() < kMostRuns && std::find(runs_.begin(), runs_.end(), *now) == runs_.end())
+    runs_.push_back(*now);
   for (const auto& [name, extent] : *now)
     if (const auto at_first = first_->find(name);
         at_first != first_->end() && at_first->second != extent)
@@ -145,6 +155,7 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
     in_steps_ = true;
     bucket.bounds.clear();
     bucket.least.clear();
+    bucket.sums.clear();
     narrow(*now, small, &bucket);
   }
   if (refused_.contains(bucket.text())) return std::nullopt;
@@ -156,12 +167,21 @@ int64_t SizeBuckets::step_of(const std::string& name) const {
   return in_steps_ ? steps_.at(name) : 1;
 }
 
+// Extents that are sums have the sums of the others' bounds.
+void SizeBuckets::add_up(SizeBucket* bucket) const {
+  for (const auto& [name, sum] : bucket->sums) {
+    bucket->bounds[name] = sum_of(sum, bucket->bounds);
+    bucket->least[name] = sum_of(sum, bucket->least);
+  }
+}
+
 // The bounds of the first bucket for these extents that was not refused, or of one that was.
 void SizeBuckets::narrow(const std::map<std::string, int64_t>& extents, size_t small,
                          SizeBucket* bucket) const {
   const auto now = [&](const std::string& name) { return extents.at(name) / step_of(name); };
   for (const std::string& name : differ_)
     if (step_of(name) > 1) bucket->steps[name] = step_of(name);
+  if (!refused_.empty() && bucket->steps.empty()) bucket->sums = sums_among(runs_, differ_);
   for (const bool wide : {all_differ_, false}) {
     for (const std::string& name : differ_) {
       int64_t bound = kLeastBound;
@@ -171,6 +191,7 @@ void SizeBuckets::narrow(const std::map<std::string, int64_t>& extents, size_t s
       bucket->bounds[name] = bound;
       bucket->least[name] = below + 1;
     }
+    add_up(bucket);
     if (!refused_.contains(bucket->text())) break;
   }
   if (small >= kSmallBuckets) {
@@ -180,14 +201,17 @@ void SizeBuckets::narrow(const std::map<std::string, int64_t>& extents, size_t s
           bucket->bounds[name] =
               std::max(bucket->bounds[name], bound * made.step(name) / bucket->step(name));
     for (auto& [name, least] : bucket->least) least = 1;
+    add_up(bucket);
   }
   // A table of a few positions may be another model, and one of positions may end before the bound.
   if (refused_.contains(bucket->text()))
     for (auto& [name, least] : bucket->least)
       if (now(name) > kLeastBound) least = std::max(least, kLeastBound + 1);
+  add_up(bucket);
   if (refused_.contains(bucket->text()))
     for (auto& [name, bound] : bucket->bounds)
       if (bound > kLeastBound && bound / 2 >= now(name)) bound /= 2;
+  add_up(bucket);
 }
 
 bool SizeBuckets::is_wide(const SizeBucket& bucket) const {

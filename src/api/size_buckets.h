@@ -13,6 +13,7 @@
 
 #include "api/named_multiple.h"
 #include "api/session.h"
+#include "api/size_sums.h"
 
 namespace heddle::api {
 
@@ -20,10 +21,12 @@ namespace heddle::api {
 // steps, so that what strides make of them are whole numbers of the same symbol.
 struct SizeBucket {
   std::map<std::string, int64_t> bounds, least;
-  std::map<std::string, int64_t> steps;  // those that are not 1
-  std::string rest;                      // all dimensions of the inputs, but for these
-  std::string text() const;              // of all of it
-  std::string ranges() const;            // "batch=1..4 length=5..16 height=32*1..4"
+  std::map<std::string, int64_t> steps;      // those that are not 1
+  std::map<std::string, SumOfExtents> sums;  // those that are sums of others
+  std::string rest;                          // all dimensions of the inputs, but for these
+  std::string text() const;                  // of all of it
+  // "batch=1..4 length=5..16 height=32*1..4 total=length+tokens+2"
+  std::string ranges() const;
   int64_t step(const std::string& name) const;
   bool operator==(const SizeBucket&) const = default;
 };
@@ -43,9 +46,10 @@ class SizeBuckets {
   // one before, or at most four times as large as its least extents (where all differ, at 17 to 256
   // sixteen times); behind a few of these one takes all extents that there were.
   std::optional<SizeBucket> choose(const std::vector<tensor::Shape>& shapes);
-  // There is no such program: a smaller one may be, and then one whose extents are counted in
-  // steps, the largest power of two that divides all that there were. choose() has it next. After a
-  // few of them there are no new buckets.
+  // There is no such program: one may be in which extents are sums of others, if they were in all
+  // runs (size_sums.h), a smaller one, and then one whose extents are counted in steps, the largest
+  // power of two that divides all that there were. choose() has it next. After a few of them there
+  // are no new buckets.
   void refuse(const SizeBucket& bucket);
   // Nor is there one for other extents: there are no buckets from here on, beside those that were
   // chosen already. A wide one says nothing of the narrower.
@@ -62,6 +66,7 @@ class SizeBuckets {
   bool is_own(const std::optional<NamedMultiple>& dim) const;
   bool is_in(const SizeBucket& bucket, const std::map<std::string, int64_t>& extents) const;
   int64_t step_of(const std::string& name) const;
+  void add_up(SizeBucket* bucket) const;
   void narrow(const std::map<std::string, int64_t>& extents, size_t small,
               SizeBucket* bucket) const;
 
@@ -73,6 +78,7 @@ class SizeBuckets {
   std::vector<SizeBucket> made_;
   std::set<std::string> refused_;
   std::map<std::string, int64_t> steps_;  // what divides all extents that there were
+  std::vector<NamedExtents> runs_;        // the first few that are different
   bool in_steps_ = false;
   bool stopped_ = false;
 };
