@@ -57,7 +57,7 @@ class Canonical {
       : dot_(*dot),
         attrs_(dot->attrs_as<DotAttrs>()),
         b_(b),
-        symbols_(dot->parent()->module()->symbols) {
+        symbols_(hlo::symbols_of(*dot->parent()->module())) {
     splits_.batch.resize(attrs_.lhs_batch_dims.size());
     splits_.contracting.resize(attrs_.lhs_contracting_dims.size());
     take_apart(0, attrs_.lhs_batch_dims, attrs_.lhs_contracting_dims, absorbs[0]);
@@ -209,10 +209,10 @@ class Canonical {
 
   // If merged after another dimension, the rows would not end at the actual extent
   // (hlo/dim_classes.h).
-  bool is_dynamic(int side, const Atom& free) const {
+  bool is_dynamic(int side, const Atom& atom) const {
     const bool may_be =
         std::any_of(symbols_.begin(), symbols_.end(), [&](const hlo::Symbol& symbol) {
-          return symbol.bound > 1 && free.extent % symbol.bound == 0;
+          return symbol.bound > 1 && atom.extent % symbol.bound == 0;
         });
     if (!may_be) return false;
     hlo::DimClasses classes(*dot_.parent()->module());
@@ -220,17 +220,20 @@ class Canonical {
     const Instr* x = dot_.operand(static_cast<size_t>(side));
     const Ints& batch = side == 0 ? attrs_.lhs_batch_dims : attrs_.rhs_batch_dims;
     const Ints& contracting = side == 0 ? attrs_.lhs_contracting_dims : attrs_.rhs_contracting_dims;
-    int64_t number = 0;
-    for (int64_t d = 0; d < x->shape().rank(); ++d) {
-      if (contains(batch, d) || contains(contracting, d) || number++ != free.key) continue;
-      return classes.symbol_of(x, d) >= 0 && free.sub == 0;
-    }
-    return true;
+    Ints free;
+    for (int64_t d = 0; d < x->shape().rank(); ++d)
+      if (!contains(batch, d) && !contains(contracting, d)) free.push_back(d);
+    const Ints& dims = atom.role == Role::batch         ? batch
+                       : atom.role == Role::contracting ? contracting
+                                                        : free;
+    const auto key = static_cast<size_t>(atom.key);
+    return key >= dims.size() || (classes.symbol_of(x, dims[key]) >= 0 && atom.sub == 0);
   }
 
   bool mergeable(int side, const Atom& a, const Atom& b) const {
     if (a.role != b.role) return false;
-    if (a.role == Role::free) return !is_dynamic(side, b);
+    if (is_dynamic(side, b)) return false;
+    if (a.role == Role::free) return true;
     const Atom* other = behind(1 - side, a);
     return other && other->label() == b.label() && adjoin_in_result(a, b);
   }
