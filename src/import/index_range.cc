@@ -224,4 +224,12 @@ std::optional<tensor::IndexRange> index_range(const Instr* value) {
   return tensor::IndexRange{interval->low, interval->high};
 }
 
+const Instr* joined_coordinates(const Instr* vectors) {
+  if (!vectors->is(Opcode::transpose) || vectors->dimensions() != hlo::Ints{1, 0}) return nullptr;
+  const Instr* rows = vectors->operand(0);
+  const bool joined = rows->is(Opcode::concatenate) && rows->dimensions()[0] == 0 &&
+                      static_cast<int64_t>(rows->operands().size()) == rows->shape().dim(0);
+  return joined ? rows : nullptr;
+}
+
 }  // namespace heddle::import

@@ -12,4 +12,8 @@ namespace heddle::import {
 // not determine one.
 std::optional<tensor::IndexRange> index_range(const hlo::Instr* value);
 
+// Of index vectors [n, dimensions] that were coordinates, a row [1, n] for each dimension, as those
+// that NonZero finds: what joins these rows. Null: they have another form.
+const hlo::Instr* joined_coordinates(const hlo::Instr* vectors);
+
 }  // namespace heddle::import

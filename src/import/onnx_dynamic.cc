@@ -65,15 +65,41 @@ std::vector<Instr*> looked_up(Op& op, Instr* holds, Instr* at) {
   return rows;
 }
 
-// Coordinates of the elements of x that are not 0, a dimension a row.
-Outputs computed_non_zero(Op& op) {
-  const Ints extents = op.shape(0).extents();
-  Instr* x = op.in(0);
-  Instr* array = x->shape().type() == Type::pred ? x : compare(op, Direction::ne, x, 0);
+// What an array repeats along its last dimensions, as a mask over rows does for all of their
+// elements; null: it does not.
+Instr* repeated_behind(Instr* x) {
+  if (!x->is(Opcode::broadcast)) return nullptr;
+  const Ints& dims = x->dimensions();
+  Instr* source = x->operand(0);
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d] != static_cast<int64_t>(d)) return nullptr;
+  if (dims.empty()) return nullptr;
+  for (Instr* of = source; of->is(Opcode::reshape);) {
+    of = of->operand(0);
+    if (of->shape() == source->shape()) source = of;
+  }
+  return source;
+}
+
+std::vector<Instr*> coordinates(Op& op, Instr* x);
+
+// Of each row that is found, and of all its elements, which are `source` alike.
+std::vector<Instr*> coordinates_behind(Op& op, Instr* source, const Ints& extents) {
+  std::vector<Instr*> rows = coordinates(op, source);
+  const int64_t rank = std::ssize(rows), count = rows[0]->shape().dim(1);
+  Ints each = {count};
+  each.insert(each.end(), extents.begin() + rank, extents.end());
+  for (Instr*& row : rows) row = op.b.broadcast(reshape(op, row, {count}), each, {0});
+  for (int64_t d = 1; d < std::ssize(each); ++d) rows.push_back(iota(op, Type::s64, each, d));
+  for (Instr*& row : rows) row = reshape(op, row, {1, product(each)});
+  return rows;
+}
+
+std::vector<Instr*> coordinates_in(Op& op, Instr* array) {
+  const Ints extents = array->shape().extents();
   Instr* holds = reshape(op, array, {product(extents)});
   const Count many =
       op.count(number_that_hold(op, holds), holds->shape().elems(), "number of nonzero elements");
-  const int64_t count = many.extent;
   Instr* at = positions_of(op, holds, many);
   std::vector<Instr*> rows;
   const bool look_up = op.limits().same_for_all_extents && extents.size() > 1;
@@ -82,10 +108,31 @@ Outputs computed_non_zero(Op& op) {
     const auto extent = static_cast<double>(std::max<int64_t>(extents[d], 1));
     // Of the outermost one the quotient is below its extent, which thus need not be known.
     Instr* place = d == 0 ? at : binary(op, Opcode::remainder, at, extent);
-    rows.insert(rows.begin(), reshape(op, place, {1, count}));
+    rows.insert(rows.begin(), reshape(op, place, {1, many.extent}));
     if (d > 0) at = binary(op, Opcode::divide, at, extent);
   }
-  if (rows.empty()) return {op.b.full(Shape::array(Type::s64, {0, count}), 0)};
+  if (rows.empty()) rows.push_back(op.b.full(Shape::array(Type::s64, {0, many.extent}), 0));
+  return rows;
+}
+
+// Coordinates of the elements of x that are not 0: [1, how many] for each dimension. Those of one
+// array are found once, as their number would be two counts otherwise.
+std::vector<Instr*> coordinates(Op& op, Instr* x) {
+  Decisions* decisions = op.limits().decisions;
+  if (decisions != nullptr)
+    if (const auto known = decisions->nonzero.find(x); known != decisions->nonzero.end())
+      return known->second;
+  Instr* source = repeated_behind(x);
+  const std::vector<Instr*> rows =
+      source != nullptr                 ? coordinates_behind(op, source, x->shape().extents())
+      : x->shape().type() == Type::pred ? coordinates_in(op, x)
+                                        : coordinates_in(op, compare(op, Direction::ne, x, 0));
+  if (decisions != nullptr) decisions->nonzero.emplace(x, rows);
+  return rows;
+}
+
+Outputs computed_non_zero(Op& op) {
+  const std::vector<Instr*> rows = coordinates(op, op.in(0));
   return {rows.size() == 1 ? rows[0] : op.b.concatenate(rows, 0)};
 }
 

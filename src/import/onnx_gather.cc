@@ -270,6 +270,26 @@ Instr* scatter(Op& op, Instr* indices, hlo::ScatterAttrs attrs) {
   return op.b.make(Opcode::scatter, {op.in(0), indices, op.in(2)}, std::move(attrs), {to_apply});
 }
 
+// Index vectors of elements that are rows of so many each, [rows, ..., dimensions]: a mask over
+// rows that was expanded has found all their elements. Whole rows are written then
+// (opt/narrow_indices). Null: another form.
+Instr* by_rows(Op& op, const Instr* vectors) {
+  const Instr* rows = joined_coordinates(vectors);
+  if (rows == nullptr || rows->operands().size() < 2) return nullptr;
+  Ints each;
+  std::vector<Instr*> parts;
+  for (Instr* row : rows->operands()) {
+    Instr* source = row->is(Opcode::reshape) ? row->operand(0) : nullptr;
+    if (source == nullptr || source->shape().rank() < 2) return nullptr;
+    if (each.empty()) each = source->shape().extents();
+    if (source->shape().extents() != each) return nullptr;
+    Ints apart = each;
+    apart.push_back(1);
+    parts.push_back(reshape(op, source, apart));
+  }
+  return op.b.concatenate(parts, std::ssize(each));
+}
+
 Outputs scatter_nd(Op& op) {
   const int64_t depth = vector_depth(op, 0), rank = op.rank(0), index_rank = op.rank(1);
   Ints wanted = op.shape(1).extents();
@@ -281,6 +301,13 @@ Outputs scatter_nd(Op& op) {
             fmt::join(wanted, ","));
   hlo::ScatterAttrs attrs;
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = range(0, depth);
+  if (Instr* rows = depth == rank && known_not_negative(op, 1) ? by_rows(op, op.in(1)) : nullptr) {
+    attrs.index_vector_dim = rows->shape().rank() - 1;
+    Ints each = rows->shape().extents();
+    each.pop_back();
+    return {op.b.make(Opcode::scatter, {op.in(0), rows, reshape(op, op.in(2), each)},
+                      std::move(attrs), {combine(op, op.type(0))})};
+  }
   attrs.update_window_dims = range(index_rank - 1, index_rank - 1 + rank - depth);
   attrs.index_vector_dim = index_rank - 1;
   return {scatter(op, wrap_vectors(op, 1, 0, depth), std::move(attrs))};

@@ -55,6 +55,16 @@ bool is_view(const Instr* x, size_t ranges) {
 void split(IndexDemand demand, std::vector<IndexDemand>& parts) {
   while (is_view(demand.indices, demand.ranges.size())) demand.indices = demand.indices->operand(0);
   const Instr* all = demand.indices;
+  if (const Instr* rows = joined_coordinates(all);
+      rows != nullptr && rows->operands().size() == demand.ranges.size()) {
+    for (size_t i = 0; i < demand.ranges.size(); ++i) {
+      IndexDemand part = demand;
+      part.indices = rows->operand(i);
+      part.ranges = {demand.ranges[i]};
+      split(std::move(part), parts);
+    }
+    return;
+  }
   if (!all->is(Opcode::concatenate)) return parts.push_back(std::move(demand));
   const bool along = demand.ranges.size() > 1 && all->dimensions()[0] == all->shape().rank() - 1;
   auto next = demand.ranges.begin();

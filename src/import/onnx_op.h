@@ -133,6 +133,7 @@ struct Decisions {
   std::vector<Instr*> counted;  // calls of heddle.first_rows that have names
   // Equal counts are one value: of rows of a call, but so many at most.
   std::map<std::pair<const Instr*, int64_t>, Instr*> counts;
+  std::map<const Instr*, std::vector<Instr*>> nonzero;  // positions in an array, by dimension
 
   // Returns a unique key: unrolled loops and inlined functions repeat names.
   std::string next_key(std::string_view name);
