@@ -20,7 +20,8 @@ constexpr int64_t kLeastBound = 4;  // of find_bounded
 constexpr int64_t kWideFrom = 64, kWide = 256;
 constexpr int64_t kMostExtent = int64_t{1} << 24;
 constexpr int64_t kMostStep = 64;  // no network halves an image more often
-constexpr size_t kMostRuns = 64;   // that sums are looked for in
+constexpr size_t kMostRuns = 64;   // that are looked at
+constexpr int64_t kTight = 32;     // a bound is a multiple of it, if it is no power of two
 
 }  // namespace
 
@@ -204,13 +205,28 @@ void SizeBuckets::narrow(const std::map<std::string, int64_t>& extents, size_t s
     add_up(bucket);
   }
   // A table of a few positions may be another model, and one of positions may end before the bound.
+  // One that takes all does so nevertheless.
+  const auto extreme = [&](const std::string& name, bool largest) {
+    int64_t result = now(name);
+    for (const NamedExtents& run : runs_)
+      if (const auto found = run.find(name); small >= kSmallBuckets && found != run.end()) {
+        const int64_t extent = found->second / step_of(name);
+        result = largest ? std::max(result, extent) : std::min(result, extent);
+      }
+    return result;
+  };
   if (refused_.contains(bucket->text()))
     for (auto& [name, least] : bucket->least)
-      if (now(name) > kLeastBound) least = std::max(least, kLeastBound + 1);
+      if (extreme(name, false) > kLeastBound) least = std::max(least, kLeastBound + 1);
   add_up(bucket);
   if (refused_.contains(bucket->text()))
-    for (auto& [name, bound] : bucket->bounds)
-      if (bound > kLeastBound && bound / 2 >= now(name)) bound /= 2;
+    for (auto& [name, bound] : bucket->bounds) {
+      const int64_t most = extreme(name, true);
+      if (bound > kLeastBound && bound / 2 >= most)
+        bound /= 2;
+      else if (small >= kSmallBuckets)
+        bound = std::min(bound, (most + kTight - 1) / kTight * kTight);
+    }
   add_up(bucket);
 }
 

@@ -118,6 +118,20 @@ TEST(SizeBuckets, InStepsWhereOnesAreRefused) {
   EXPECT_EQ(buckets.choose(shapes({96})), steps);
 }
 
+// A table of positions may end before a bound that takes all: what has been run fits.
+TEST(SizeBuckets, OneThatTakesAllStaysSo) {
+  SizeBuckets buckets({port({"n", "m"})}, {});
+  for (const int64_t n : {1, 2, 100}) buckets.choose(shapes({n, n}));
+  const auto all = buckets.choose(shapes({5, 10}));
+  EXPECT_EQ(all->text(), "[*,*] m=1..256 n=1..256");
+  buckets.refuse(*all);
+  EXPECT_EQ(buckets.choose(shapes({5, 10}))->text(), "[*,*] m=1..128 n=1..128");
+  SizeBuckets tight({port({"n"})}, {});
+  for (const int64_t n : {1, 2, 200}) tight.choose(shapes({n}));
+  tight.refuse(*tight.choose(shapes({9})));
+  EXPECT_EQ(tight.choose(shapes({9}))->text(), "[*] n=1..224");
+}
+
 TEST(SizeBuckets, NoneBehindAStop) {
   SizeBuckets buckets({port({"n"})}, {});
   for (const int64_t n : {1, 2}) buckets.choose(shapes({n}));
