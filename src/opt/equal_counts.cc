@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -25,6 +26,23 @@ bool are_alike(const Instr* a, const Instr* b) {
   return a->is(Opcode::constant) ? a->literal() == b->literal() : a->attrs() == b->attrs();
 }
 
+std::optional<int64_t> known_number(const Instr* x) {
+  if (!x->is(Opcode::constant) || x->shape().elems() != 1 || !tensor::is_integer(x->shape().type()))
+    return std::nullopt;
+  return x->literal().get_s64(0);
+}
+
+// The operand that a minimum is: no more than a constant that it is limited to already, as a count
+// of rows is that was told twice how many there may be. Null: it is none.
+Instr* limited_before(const Instr* x) {
+  if (!x->is(Opcode::minimum)) return nullptr;
+  Instr* of = x->operand(0);
+  const std::optional<int64_t> limit = known_number(x->operand(1));
+  if (!limit || !of->is(Opcode::minimum)) return nullptr;
+  const std::optional<int64_t> before = known_number(of->operand(1));
+  return before && *before <= *limit ? of : nullptr;
+}
+
 }  // namespace
 
 void share_equal_counts(hlo::Computation* computation, const hlo::DimClasses* classes) {
@@ -46,6 +64,10 @@ void share_equal_counts(hlo::Computation* computation, const hlo::DimClasses* cl
       Instr* size =
           sizes.emplace(std::pair(classes->of(of, d), of->shape().dim(d)), x).first->second;
       if (size != x) first.emplace(x, size);
+      continue;
+    }
+    if (Instr* same = limited_before(x)) {
+      first.emplace(x, first_of(same));
       continue;
     }
     std::vector<const Instr*> operands;
