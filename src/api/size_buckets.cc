@@ -182,7 +182,9 @@ void SizeBuckets::narrow(const std::map<std::string, int64_t>& extents, size_t s
   const auto now = [&](const std::string& name) { return extents.at(name) / step_of(name); };
   for (const std::string& name : differ_)
     if (step_of(name) > 1) bucket->steps[name] = step_of(name);
-  if (!refused_.empty() && bucket->steps.empty()) bucket->sums = sums_among(runs_, differ_);
+  // What follows from other extents is computed, and says how.
+  if (!refused_.empty() && bucket->steps.empty() && following_.empty())
+    bucket->sums = sums_among(runs_, differ_);
   for (const bool wide : {all_differ_, false}) {
     for (const std::string& name : differ_) {
       int64_t bound = kLeastBound;
