@@ -62,7 +62,7 @@ std::string pipeline_for(Level level, target::DeviceKind kind, const std::string
   // split_input_dilation between them: a phase may be a 1x1 convolution.
   // merge_convolutions after fold_scale_into_weights: normalisation between the branches is then a
   // bias.
-  // split_cumulative before choose_layout, which transposes its windows like a pool's. CPUs have
+  // split_cumulative and split_windows before choose_layout, which transposes windows. CPUs have
   // scans (stitch/scan.cc).
   // online_softmax at the end: products and softmax then have a single form.
   // fourier_products before all passes on products: it makes products, too. On GPUs all that it
@@ -71,7 +71,7 @@ std::string pipeline_for(Level level, target::DeviceKind kind, const std::string
          "fourier_products,short_powers,{algebraic,cse,dce}*,fold_scale_into_weights,merge_"
          "convolutions," +
          (kind == target::DeviceKind::gpu ? "split_cumulative," : "") +
-         "choose_layout,split_input_dilation,convolution_to_dot," +
+         "split_windows,choose_layout,split_input_dilation,convolution_to_dot," +
          simplify(
              "permute_weights,canonicalize_dot,fold_scale_into_weights,merge_dots,gemv_to_gemm,"
              "online_softmax,") +
