@@ -63,15 +63,15 @@ std::string pipeline_for(Level level, target::DeviceKind kind, const std::string
   // merge_convolutions after fold_scale_into_weights: normalisation between the branches is then a
   // bias.
   // split_cumulative and split_windows before choose_layout, which transposes windows. CPUs have
-  // scans (stitch/scan.cc).
+  // scans (stitch/scan.cc); split_windows was not measured on GPUs.
   // online_softmax at the end: products and softmax then have a single form.
   // fourier_products before all passes on products: it makes products, too. On GPUs all that it
   // can, since a host call copies its arrays from the device and back.
   return start + (kind == target::DeviceKind::gpu ? "" : "short_") +
          "fourier_products,short_powers,{algebraic,cse,dce}*,fold_scale_into_weights,merge_"
          "convolutions," +
-         (kind == target::DeviceKind::gpu ? "split_cumulative," : "") +
-         "split_windows,choose_layout,split_input_dilation,convolution_to_dot," +
+         (kind == target::DeviceKind::gpu ? "split_cumulative," : "split_windows,") +
+         "choose_layout,split_input_dilation,convolution_to_dot," +
          simplify(
              "permute_weights,canonicalize_dot,fold_scale_into_weights,merge_dots,gemv_to_gemm,"
              "online_softmax,") +
