@@ -123,16 +123,14 @@ std::string SizeBuckets::rest_of(const std::vector<tensor::Shape>& shapes) const
 std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& shapes) {
   const auto now = extents(shapes);
   if (!now) return std::nullopt;
-  if (!first_) first_ = now;
+  if (runs_.empty()) runs_.push_back(*now);
   for (const auto& [name, extent] : *now) {
     int64_t& step = steps_.emplace(name, kMostStep).first->second;
     while (extent % step != 0) step /= 2;
   }
-  if (runs_.size() < kMostRuns && std::find(runs_.begin(), runs_.end(), *now) == runs_.end())
-    runs_.push_back(*now);
   for (const auto& [name, extent] : *now)
-    if (const auto at_first = first_->find(name);
-        at_first != first_->end() && at_first->second != extent)
+    if (const auto at_first = runs_[0].find(name);
+        at_first != runs_[0].end() && at_first->second != extent)
       differ_.insert(name);
   if (differ_.empty()) return std::nullopt;
   for (const std::string& name : following_) {
@@ -147,6 +145,8 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
     ++small;
     if (is_in(made, *now)) return made;
   }
+  if (runs_.size() < kMostRuns && std::find(runs_.begin(), runs_.end(), *now) == runs_.end())
+    runs_.push_back(*now);
   const size_t most = following_.empty() ? kMostRefused : kMostRefusedWithComputed;
   if (stopped_ || refused_.size() >= most) return std::nullopt;
   narrow(*now, small, &bucket);
@@ -210,7 +210,7 @@ void SizeBuckets::narrow(const std::map<std::string, int64_t>& extents, size_t s
   // One that takes all does so nevertheless.
   const auto extreme = [&](const std::string& name, bool largest) {
     int64_t result = now(name);
-    for (const NamedExtents& run : runs_)
+    for (const Extents& run : runs_)
       if (const auto found = run.find(name); small >= kSmallBuckets && found != run.end()) {
         const int64_t extent = found->second / step_of(name);
         result = largest ? std::max(result, extent) : std::min(result, extent);

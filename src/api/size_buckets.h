@@ -73,12 +73,11 @@ class SizeBuckets {
   std::vector<std::vector<std::string>> names_;  // by input and dimension; empty: none
   std::set<std::string> fixed_;
   bool all_differ_ = false;
-  std::optional<std::map<std::string, int64_t>> first_;
   std::set<std::string> differ_, following_;
   std::vector<SizeBucket> made_;
   std::set<std::string> refused_;
   std::map<std::string, int64_t> steps_;  // what divides all extents that there were
-  std::vector<NamedExtents> runs_;        // the first few that are different
+  std::vector<Extents> runs_;             // of the first run, and those that no bucket had
   bool in_steps_ = false;
   bool stopped_ = false;
 };

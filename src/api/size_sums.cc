@@ -5,7 +5,7 @@
 
 namespace heddle::api {
 
-int64_t sum_of(const SumOfExtents& sum, const NamedExtents& extents) {
+int64_t sum_of(const SumOfExtents& sum, const Extents& extents) {
   int64_t result = sum.more;
   for (const std::string& name : sum.of) result += extents.at(name);
   return result;
@@ -15,12 +15,12 @@ namespace {
 
 // `more` is 0 for two: of three names some are a number apart by chance.
 std::optional<SumOfExtents> sum_in_all(const std::string& name, std::vector<std::string> of,
-                                       const std::vector<NamedExtents>& runs) {
+                                       const std::vector<Extents>& runs) {
   SumOfExtents sum{std::move(of), 0};
   const int64_t more = runs.front().at(name) - sum_of(sum, runs.front());
   if (more < 0 || (more > 0 && sum.of.size() > 1)) return std::nullopt;
   sum.more = more;
-  const bool holds = std::all_of(runs.begin(), runs.end(), [&](const NamedExtents& run) {
+  const bool holds = std::all_of(runs.begin(), runs.end(), [&](const Extents& run) {
     return run.at(name) == sum_of(sum, run);
   });
   return holds ? std::optional(sum) : std::nullopt;
@@ -28,7 +28,7 @@ std::optional<SumOfExtents> sum_in_all(const std::string& name, std::vector<std:
 
 }  // namespace
 
-std::map<std::string, SumOfExtents> sums_among(const std::vector<NamedExtents>& runs,
+std::map<std::string, SumOfExtents> sums_among(const std::vector<Extents>& runs,
                                                const std::set<std::string>& differ) {
   std::map<std::string, SumOfExtents> result;
   if (runs.size() < 2) return result;

@@ -9,19 +9,18 @@
 #include <string>
 #include <vector>
 
+#include "api/bounded.h"
 #include "api/session.h"
 
 namespace heddle::api {
 
-using NamedExtents = std::map<std::string, int64_t>;
-
 // Of the extents that all runs so far had: names that are `more` than one other, or two others
 // together. None of these others is such a sum. Only `differ` are looked at, which had more than
 // one extent.
-std::map<std::string, SumOfExtents> sums_among(const std::vector<NamedExtents>& runs,
+std::map<std::string, SumOfExtents> sums_among(const std::vector<Extents>& runs,
                                                const std::set<std::string>& differ);
 
 // The sum itself.
-int64_t sum_of(const SumOfExtents& sum, const NamedExtents& extents);
+int64_t sum_of(const SumOfExtents& sum, const Extents& extents);
 
 }  // namespace heddle::api

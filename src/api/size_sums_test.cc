@@ -25,7 +25,7 @@ using testing::Session;
 using Sums = std::map<std::string, SumOfExtents>;
 
 TEST(SizeSums, AreThoseOfAllRuns) {
-  std::vector<NamedExtents> runs = {{{"earlier", 5}, {"tokens", 3}, {"total", 8}}};
+  std::vector<Extents> runs = {{{"earlier", 5}, {"tokens", 3}, {"total", 8}}};
   const std::set<std::string> all = {"earlier", "tokens", "total"};
   EXPECT_TRUE(sums_among(runs, all).empty()) << "one run says nothing";
   runs.push_back({{"earlier", 20}, {"tokens", 1}, {"total", 21}});
@@ -36,8 +36,8 @@ TEST(SizeSums, AreThoseOfAllRuns) {
 }
 
 TEST(SizeSums, OfOneAndANumber) {
-  const std::vector<NamedExtents> runs = {{{"a", 5}, {"b", 5}, {"c", 7}},
-                                          {{"a", 9}, {"b", 9}, {"c", 11}}};
+  const std::vector<Extents> runs = {{{"a", 5}, {"b", 5}, {"c", 7}},
+                                     {{"a", 9}, {"b", 9}, {"c", 11}}};
   EXPECT_EQ(sums_among(runs, {"a", "b", "c"}), (Sums{{"b", {{"a"}, 0}}, {"c", {{"a"}, 2}}}));
 }
 
@@ -59,8 +59,8 @@ TEST(SizeSums, OfBuckets) {
   buckets.refuse(*apart);
   const auto together = choose(6, 7);
   EXPECT_EQ(together->text(), "[*][*] m=n+1 n=5..16");
-  EXPECT_EQ(together->bounds, (NamedExtents{{"m", 17}, {"n", 16}}));
-  EXPECT_EQ(together->least, (NamedExtents{{"m", 6}, {"n", 5}}));
+  EXPECT_EQ(together->bounds, (Extents{{"m", 17}, {"n", 16}}));
+  EXPECT_EQ(together->least, (Extents{{"m", 6}, {"n", 5}}));
   EXPECT_EQ(choose(16, 17), together);
   EXPECT_NE(choose(6, 8), together);
 }

@@ -273,21 +273,22 @@ Instr* scatter(Op& op, Instr* indices, hlo::ScatterAttrs attrs) {
 // Index vectors of elements that are rows of so many each, [rows, ..., dimensions]: a mask over
 // rows that was expanded has found all their elements. Whole rows are written then
 // (opt/narrow_indices). Null: another form.
-Instr* by_rows(Op& op, const Instr* vectors) {
-  const Instr* rows = joined_coordinates(vectors);
+Instr* by_rows(Op& op, size_t input) {
+  const Instr* rows = joined_coordinates(op.in(input));
   if (rows == nullptr || rows->operands().size() < 2) return nullptr;
-  Ints each;
+  const auto elements = [](const Instr* row) {
+    return row->is(Opcode::reshape) ? row->operand(0)->shape().extents() : Ints();
+  };
+  Ints each = elements(rows->operand(0));
+  const std::vector<Instr*>& all = rows->operands();
+  if (each.size() < 2 || !known_not_negative(op, input) ||
+      std::any_of(all.begin(), all.end(), [&](const Instr* row) { return elements(row) != each; }))
+    return nullptr;
+  const int64_t rank = std::ssize(each);
+  each.push_back(1);
   std::vector<Instr*> parts;
-  for (Instr* row : rows->operands()) {
-    Instr* source = row->is(Opcode::reshape) ? row->operand(0) : nullptr;
-    if (source == nullptr || source->shape().rank() < 2) return nullptr;
-    if (each.empty()) each = source->shape().extents();
-    if (source->shape().extents() != each) return nullptr;
-    Ints apart = each;
-    apart.push_back(1);
-    parts.push_back(reshape(op, source, apart));
-  }
-  return op.b.concatenate(parts, std::ssize(each));
+  for (const Instr* row : all) parts.push_back(reshape(op, row->operand(0), each));
+  return op.b.concatenate(parts, rank);
 }
 
 Outputs scatter_nd(Op& op) {
@@ -301,7 +302,7 @@ Outputs scatter_nd(Op& op) {
             fmt::join(wanted, ","));
   hlo::ScatterAttrs attrs;
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = range(0, depth);
-  if (Instr* rows = depth == rank && known_not_negative(op, 1) ? by_rows(op, op.in(1)) : nullptr) {
+  if (Instr* rows = depth == rank ? by_rows(op, 1) : nullptr) {
     attrs.index_vector_dim = rows->shape().rank() - 1;
     Ints each = rows->shape().extents();
     each.pop_back();

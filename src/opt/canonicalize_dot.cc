@@ -50,6 +50,12 @@ int64_t index_in(const Ints& list, int64_t value) {
   return found == list.end() ? -1 : found - list.begin();
 }
 
+// With the rows that were packed by them; none where no dimension is bounded.
+std::vector<hlo::Symbol> symbols_beside_bounds(const hlo::Module& module) {
+  if (module.symbols.empty()) return {};
+  return hlo::symbols_of(module);
+}
+
 class Canonical {
  public:
   // `absorbs`: the operands whose transposes become dimension numbers, if possible.
@@ -57,7 +63,7 @@ class Canonical {
       : dot_(*dot),
         attrs_(dot->attrs_as<DotAttrs>()),
         b_(b),
-        symbols_(hlo::symbols_of(*dot->parent()->module())) {
+        symbols_(symbols_beside_bounds(*dot->parent()->module())) {
     splits_.batch.resize(attrs_.lhs_batch_dims.size());
     splits_.contracting.resize(attrs_.lhs_contracting_dims.size());
     take_apart(0, attrs_.lhs_batch_dims, attrs_.lhs_contracting_dims, absorbs[0]);

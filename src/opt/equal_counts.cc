@@ -27,9 +27,9 @@ bool are_alike(const Instr* a, const Instr* b) {
 }
 
 std::optional<int64_t> known_number(const Instr* x) {
-  if (!x->is(Opcode::constant) || x->shape().elems() != 1 || !tensor::is_integer(x->shape().type()))
-    return std::nullopt;
-  return x->literal().get_s64(0);
+  const Literal* literal = constant_of(x);
+  if (literal == nullptr || literal->elems() != 1 || !is_integer(x)) return std::nullopt;
+  return literal->get_s64(0);
 }
 
 // The operand that a minimum is: no more than a constant that it is limited to already, as a count
