@@ -250,6 +250,7 @@ class Finder {
     hlo::DimClasses classes(*whole_.module);
     HEDDLE_RETURN_IF_ERROR(classes.derive(&table, numbered_.extents_of(*whole_.module)));
     follow_outputs(classes, table);
+    HEDDLE_RETURN_IF_ERROR(find_products(classes, table));
     for (const std::vector<Extent>& output : outputs_) {
       auto& places = bounded_.outputs.emplace_back();
       for (size_t d = 0; d < output.size(); ++d)
@@ -282,6 +283,45 @@ class Finder {
         const int64_t extent = results_of(*whole_.module)[i].dim(dimension);
         outputs_[i][d] = table.of[number].times(extent / table.symbols[number].bound);
       }
+  }
+
+  // What is a product of two extents is a multiple of each while the other one is at its bound. At
+  // half of all bounds it is not: one less may be as many, where windows move in steps.
+  Status find_products(const hlo::DimClasses& classes, const hlo::SymbolTable& table) {
+    if (std::count(bounded_.asked.begin(), bounded_.asked.end(), true) < 2) return {};
+    Sizes less;
+    Extents at;
+    for (size_t s = 0; s < bounded_.symbols.size(); ++s)
+      less.push_back((bounded_.symbols[s].bound + 1) / 2);
+    bounded_.derive(&less);
+    for (size_t s = 0; s < bounded_.symbols.size(); ++s) at[bounded_.symbols[s].name] = less[s];
+    HEDDLE_ASSIGN_OR_RETURN(const Imported below, bounded_.import_at(at));
+    const std::vector<Shape> whole = results_of(*whole_.module), part = results_of(*below.module);
+    Sizes bounds, extents;
+    for (size_t s = 0; s < table.symbols.size(); ++s) {
+      bounds.push_back(table.symbols[s].bound);
+      extents.push_back(table.of[s].at(less));
+    }
+    const hlo::Instr* root = whole_.module->entry()->root();
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      for (size_t d = 0; d < outputs_[i].size(); ++d) {
+        const auto dimension = static_cast<int64_t>(d);
+        if (counted_.contains({i, d}) || outputs_[i][d].at(less) == part[i].dim(dimension))
+          continue;
+        const bool is_tuple = root->is(hlo::Opcode::tuple);
+        const auto sum =
+            products_along(is_tuple ? root->operand(i) : root, dimension, classes, table);
+        OutputProducts found{static_cast<int64_t>(i), dimension,
+                             sum.value_or(std::vector<ProductOfExtents>())};
+        if (found.at(bounds) != whole[i].dim(dimension) ||
+            found.at(extents) != part[i].dim(dimension))
+          return user_error(
+              "dimension {} of result {} follows from the extents in a way that is not known", d,
+              whole_.output_names.at(i));
+        outputs_[i][d] = Extent{whole[i].dim(dimension)};
+        bounded_.products.push_back(std::move(found));
+      }
+    return {};
   }
 
   // Extents must be large enough for all slices and windows.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/counts.h"
+#include "api/output_products.h"
 #include "api/session.h"
 #include "hlo/dim_classes.h"
 #include "import/onnx.h"
@@ -56,6 +57,8 @@ struct Bounded {
   // By output: the dimensions that follow a symbol.
   std::vector<std::vector<std::pair<int64_t, size_t>>> outputs;  // dimension, symbol
 
+  std::vector<OutputProducts> products;  // of outputs, what no symbol follows
+
   bool is_own(size_t s) const {
     return of[s] == tensor::Extent::of_symbol(static_cast<int64_t>(s));
   }
@@ -63,6 +66,8 @@ struct Bounded {
   Places places_of_input(size_t input) const;
   // Dimensions `dims`, which are those at `first`, at these extents.
   Sizes actual(Sizes dims, const Places& places, const Sizes& extents) const;
+  // Dimensions `dims` of an output, which are those at `first`, at these extents.
+  Sizes actual_output(size_t output, Sizes dims, const Sizes& extents) const;
   void derive(Sizes* extents) const;  // computes derived extents from independent ones
   void add_own(hlo::Symbol symbol);   // appends an independent symbol
 };

@@ -94,6 +94,12 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
           "{}: {} takes positions along a dynamic dimension, and a file cannot hold their range; "
           "bind the dimension to a number (--dim)",
           path, all_.front()->program->index_checks()[bounded_->range_growth[0].check].node);
+    if (!bounded_->products.empty())
+      return user_error(
+          "{}: dimension {} of output {} is a product of dynamic dimensions, and a file cannot say "
+          "it; bind one of them to a number (--dim)",
+          path, bounded_->products[0].dimension,
+          outputs_[static_cast<size_t>(bounded_->products[0].output)].name);
     program::Saved saved;
     saved.symbols = saved_symbols(*bounded_, inputs_, outputs_);
     const std::vector<Sizes> all = all_buckets(*bounded_);
@@ -307,10 +313,10 @@ class BoundedContext : public Context {
       const std::vector<Port>& ports = input ? program_->inputs() : program_->outputs();
       std::vector<Box>& boxes = input ? run.in_boxes : run.boxes;
       for (size_t i = 0; i < ports.size(); ++i) {
-        boxes.push_back(program_->bounded().actual(
-            ports[i].dims,
-            input ? program_->bounded().places_of_input(i) : program_->bounded().outputs[i],
-            run.extents));
+        const Bounded& bounded = program_->bounded();
+        boxes.push_back(input
+                            ? bounded.actual(ports[i].dims, bounded.places_of_input(i), run.extents)
+                            : bounded.actual_output(i, ports[i].dims, run.extents));
         const bool empty = std::count(boxes[i].begin(), boxes[i].end(), 0) > 0;
         if ((input ? run.inputs[i] : run.outputs[i]) == nullptr && !empty)
           return user_error("{} {} is not bound to memory", input ? "input" : "output",

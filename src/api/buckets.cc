@@ -53,6 +53,14 @@ Sizes Bounded::actual(Sizes dims, const Places& places, const Sizes& extents) co
   return dims;
 }
 
+Sizes Bounded::actual_output(size_t output, Sizes dims, const Sizes& extents) const {
+  dims = actual(std::move(dims), outputs[output], extents);
+  for (const OutputProducts& product : products)
+    if (product.output == static_cast<int64_t>(output))
+      dims[static_cast<size_t>(product.dimension)] = product.at(extents);
+  return dims;
+}
+
 void Bounded::set_ranges(const Sizes& bounds, const Sizes& extents,
                          const std::vector<tensor::IndexCheck>& at_bounds,
                          std::vector<tensor::IndexCheck>* checks) const {

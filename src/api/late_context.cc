@@ -271,7 +271,7 @@ Status LateContext::set_extents(Ready* leaf) {
       HEDDLE_RETURN_IF_ERROR(leaf->context->set_extent(bounded.symbols[s].name, extents[s]));
   std::vector<std::vector<int64_t>> dims;
   for (size_t i = 0; i < leaf->outputs.size(); ++i)
-    dims.push_back(bounded.actual(model.outputs()[i].dims, bounded.outputs[i], extents));
+    dims.push_back(bounded.actual_output(i, model.outputs()[i].dims, extents));
   set_dims(leaf, dims);
   return {};
 }

@@ -238,6 +238,7 @@ Result<std::shared_ptr<Part>> LateProgram::compile_bucket(const SizeBucket& buck
   open.bounds = bucket.bounds;
   open.steps = bucket.steps;
   open.sums = bucket.sums;
+  wanted.open_extents = bucket.open;
   for (size_t i = 0; i < late_->inputs.size(); ++i)
     open.hints[late_->inputs[i].name] = inputs.shapes[i].extents();
   wanted.shapes.clear();

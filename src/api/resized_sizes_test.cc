@@ -233,6 +233,49 @@ void expect_as_exact(const import::testing::Model& model, float apart,
   EXPECT_LE(session.compilations(), 6);
 }
 
+// A half that is rounded up, resized to the size of the whole and added, twice.
+import::testing::Model pyramid(const std::string& mode) {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"1", "1", "height", "width"})};
+  model.constants = {ints_tensor("two", {2}), ints_tensor("four", {4}), ints_tensor("zero", {0})};
+  add(&model, "Neg", {"x"}, {"level0"});
+  for (const std::string k : {"0", "1"})
+    add(&model, "MaxPool", {"level" + k}, {k == "0" ? "level1" : "level2"},
+        {attr("kernel_shape", Ints{2, 2}), attr("strides", Ints{2, 2}),
+         attr("ceil_mode", int64_t{1})});
+  for (const std::string k : {"1", "0"}) {
+    add(&model, "Shape", {"level" + k}, {"size" + k});
+    add(&model, "Resize", {k == "1" ? "level2" : "sum1", "", "", "size" + k}, {"up" + k},
+        {attr("mode", mode), attr("nearest_mode", std::string("floor")),
+         attr("coordinate_transformation_mode",
+              std::string(mode == "nearest" ? "asymmetric" : "half_pixel"))});
+    add(&model, "Add", {"up" + k, "level" + k}, {k == "0" ? "y" : "sum1"});
+  }
+  model.outputs = {"y"};
+  return model;
+}
+
+TEST(ResizedSizes, ToTheSizeOfAnotherLevel) {
+  expect_as_exact(pyramid("nearest"), 0, [](const Floats&) {});
+  expect_as_exact(pyramid("linear"), 1e-6F, [](const Floats&) {});
+}
+
+// The pixels of an image and of its half as one row: a result whose extent is a sum of products.
+TEST(ResizedSizes, ARowOfAllPixels) {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"1", "1", "height", "width"})};
+  model.constants = {ints_tensor("row", {1, -1})};
+  add(&model, "MaxPool", {"x"}, {"half"},
+      {attr("kernel_shape", Ints{2, 2}), attr("strides", Ints{2, 2}),
+       attr("ceil_mode", int64_t{1})});
+  for (const std::string level : {"x", "half"})
+    add(&model, "Reshape", {level, "row"}, {"row_of_" + level});
+  add(&model, "Concat", {"row_of_x", "row_of_half"}, {"joined"}, axis(1));
+  add(&model, "Neg", {"joined"}, {"y"});
+  model.outputs = {"y"};
+  expect_as_exact(model, 0, [](const Floats&) {});
+}
+
 // As detectors go on: the five largest of each of two levels, whose pixels are one row, with the
 // number of the level times 100, and the means of two regions.
 import::testing::Model levels() {

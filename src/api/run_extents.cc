@@ -101,8 +101,7 @@ const std::vector<Port>& RunExtents::outputs() const {
   if (at_extents_) return *at_extents_;
   std::vector<Port>& ports = at_extents_.emplace(outputs_);
   for (size_t i = 0; i < ports.size(); ++i) {
-    if (bounded_.outputs[i].empty()) continue;
-    ports[i].dims = bounded_.actual(ports[i].dims, bounded_.outputs[i], extents_);
+    ports[i].dims = bounded_.actual_output(i, ports[i].dims, extents_);
     ports[i].shape = tensor::Shape::array(ports[i].shape.type(), ports[i].dims);
     ports[i].bytes = ports[i].shape.bytes();
   }

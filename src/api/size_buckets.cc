@@ -13,15 +13,16 @@ namespace {
 // Programs of small buckets, before one takes all.
 constexpr size_t kSmallBuckets = 2;
 // Where more extents follow from those of the inputs, each is an import many times over: seconds.
-constexpr size_t kMostRefused = 6, kMostRefusedWithComputed = 3;
+constexpr size_t kMostRefused = 8, kMostRefusedWithComputed = 3;
 constexpr int64_t kLeastBound = 4;  // of find_bounded
 // Graphs that a framework traces are several for one model, each with its buckets: fewer and wider
 // ones from here on.
 constexpr int64_t kWideFrom = 64, kWide = 256;
 constexpr int64_t kMostExtent = int64_t{1} << 24;
 constexpr int64_t kMostStep = 64;  // no network halves an image more often
-constexpr size_t kMostRuns = 64;   // that are looked at
-constexpr int64_t kTight = 32;     // a bound is a multiple of it, if it is no power of two
+constexpr int64_t kPaddedTo = 16;
+constexpr size_t kMostRuns = 64;  // that are looked at
+constexpr int64_t kTight = 32;    // a bound is a multiple of it, if it is no power of two
 
 }  // namespace
 
@@ -39,6 +40,7 @@ std::string SizeBucket::ranges() const {
     }
     result += fmt::format("{}{}={}{}..{}", space, name, times, least.at(name), bound);
   }
+  if (open) result += " computed extents open";
   return result;
 }
 
@@ -149,15 +151,28 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
     runs_.push_back(*now);
   const size_t most = following_.empty() ? kMostRefused : kMostRefusedWithComputed;
   if (stopped_ || refused_.size() >= most) return std::nullopt;
+  // Height and width that are padded: levels of a pyramid are then multiples of each other.
+  in_steps_ = in_steps_ || (made_.empty() && refused_.empty() &&
+                            std::ranges::count_if(differ_, [&](const std::string& name) {
+                              return steps_.at(name) >= kPaddedTo;
+                            }) >= 2);
   narrow(*now, small, &bucket);
   const bool has_steps =
       std::ranges::any_of(differ_, [&](const auto& name) { return steps_.at(name) > 1; });
+  const auto again = [&] {
+    const std::string rest = bucket.rest;
+    bucket = SizeBucket();
+    bucket.rest = rest;
+    narrow(*now, small, &bucket);
+  };
   if (refused_.contains(bucket.text()) && !in_steps_ && has_steps) {
     in_steps_ = true;
-    bucket.bounds.clear();
-    bucket.least.clear();
-    bucket.sums.clear();
-    narrow(*now, small, &bucket);
+    again();
+  }
+  if (refused_.contains(bucket.text()) && !open_ && following_.empty()) {
+    open_ = true;
+    in_steps_ = false;
+    again();
   }
   if (refused_.contains(bucket.text())) return std::nullopt;
   made_.push_back(bucket);
@@ -180,6 +195,7 @@ void SizeBuckets::add_up(SizeBucket* bucket) const {
 void SizeBuckets::narrow(const std::map<std::string, int64_t>& extents, size_t small,
                          SizeBucket* bucket) const {
   const auto now = [&](const std::string& name) { return extents.at(name) / step_of(name); };
+  bucket->open = open_;
   for (const std::string& name : differ_)
     if (step_of(name) > 1) bucket->steps[name] = step_of(name);
   // What follows from other extents is computed, and says how.

@@ -23,6 +23,7 @@ struct SizeBucket {
   std::map<std::string, int64_t> bounds, least;
   std::map<std::string, int64_t> steps;      // those that are not 1
   std::map<std::string, SumOfExtents> sums;  // those that are sums of others
+  bool open = false;                         // import::Options::open_extents
   std::string rest;                          // all dimensions of the inputs, but for these
   std::string text() const;                  // of all of it
   // "batch=1..4 length=5..16 height=32*1..4 total=length+tokens+2"
@@ -48,8 +49,8 @@ class SizeBuckets {
   std::optional<SizeBucket> choose(const std::vector<tensor::Shape>& shapes);
   // There is no such program: one may be in which extents are sums of others, if they were in all
   // runs (size_sums.h), a smaller one, and then one whose extents are counted in steps, the largest
-  // power of two that divides all that there were. choose() has it next. After a few of them there
-  // are no new buckets.
+  // power of two that divides all that there were, and at last one whose computed extents are open.
+  // choose() has it next. After a few of them there are no new buckets.
   void refuse(const SizeBucket& bucket);
   // Nor is there one for other extents: there are no buckets from here on, beside those that were
   // chosen already. A wide one says nothing of the narrower.
@@ -78,7 +79,7 @@ class SizeBuckets {
   std::set<std::string> refused_;
   std::map<std::string, int64_t> steps_;  // what divides all extents that there were
   std::vector<Extents> runs_;             // of the first run, and those that no bucket had
-  bool in_steps_ = false;
+  bool in_steps_ = false, open_ = false;
   bool stopped_ = false;
 };
 

@@ -92,6 +92,9 @@ struct Options {
   // that computes these; its results, scalars of s64, have their names.
   std::map<std::string, int64_t> named_extents;
   bool find_extents = false;
+  // What is made for a computed extent (zeros, positions, pieces) has rows of which the graph says
+  // how many are there, also where no extent has a name.
+  bool open_extents = false;
   // If not null: gets all unsupported operators if an import fails because of them
   // (ErrorKind::unsupported).
   std::shared_ptr<std::vector<Unsupported>> unsupported;

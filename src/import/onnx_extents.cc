@@ -5,10 +5,11 @@
 // each count, a large number, which says where a value is a count as it is. For other extents of
 // inputs it is computed twice, as one of them may give the same by chance. Where all are the same,
 // the value is right whatever the extents are. Where they are not for counts, it depends on who
-// reads it whether the graph is right; for inputs, imports at several extents are compared
-// (api/extent_comparison.h).
+// reads it whether the graph is right; for inputs, imports at several extents are compared.
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <span>
 #include <tuple>
 
 #include "hlo/first_rows.h"
@@ -19,8 +20,10 @@
 namespace heddle::import {
 namespace {
 
-constexpr size_t kElsewhere = 5, kOtherExtents = 2, kNamed = 3, kMoreExtents = 4;
+constexpr size_t kElsewhere = 6, kOtherExtents = 2, kNamed = 3, kMoreExtents = 4, kSized = 5;
 constexpr int64_t kExtents[] = {0, 1, 1}, kFirstName = int64_t{1} << 40;
+// Sizes of bounded dimensions have names, too, of which nothing is left where they are rounded.
+constexpr int64_t kFirstSize = int64_t{1} << 41, kSizeStep = int64_t{1} << 20, kSizeMark = 0x155aa;
 // Of dimensions of other names. One and multiples of 64 have no remainder in common, and an image
 // of such height and width is a long one, which is not scaled by its shorter side.
 constexpr int64_t kMore[] = {4096, 64, 1024, 256};
@@ -52,6 +55,13 @@ using Calls = std::map<std::string, std::string>;  // Decisions::calls
 bool is_count(const Place& place, const Calls& calls) {
   return place.second == 0 && hlo::is_first_rows(*place.first) &&
          calls.contains(place.first->name());
+}
+
+// Names of sizes say nothing of the value.
+bool is_same_elsewhere(const Output& output) {
+  const std::span others(output.elsewhere);
+  return std::ranges::all_of(others.first(std::min(others.size(), kSized)),
+                             [&](const Literal& other) { return other == *output.literal; });
 }
 
 // The nearest call that counts it, or null.
@@ -174,18 +184,37 @@ bool Op::is_bounded(size_t i, int64_t element) const {
   });
 }
 
+std::optional<Place> Op::dimension_of(size_t i, int64_t element) const {
+  const Value& value = *this->value(i);
+  if (folding_ || value.elsewhere.empty()) return std::nullopt;
+  const Literal& named = value.elsewhere[kSized];
+  if (!tensor::is_integer(named.type()) || element >= named.elems()) return std::nullopt;
+  const int64_t number = named.get_s64(element) - kFirstSize - kSizeMark;
+  if (number < 0 || number % kSizeStep != 0 || number / kSizeStep >= std::ssize(limits_.sized))
+    return std::nullopt;
+  return limits_.sized[static_cast<size_t>(number / kSizeStep)];
+}
+
 bool Op::is_multiple(size_t i, int64_t element, const Instr* x, int64_t dimension) const {
   const Value& value = *this->value(i);
-  const Place* place = limits_.bounded.behind(x, dimension);
-  if (value.elsewhere.empty() || place == nullptr) return false;
+  if (const std::optional<Place> size = dimension_of(i, element)) {
+    const auto one = limits_.bounded.extent(x, dimension);
+    const auto other = limits_.bounded.extent(size->first, size->second);
+    const int64_t part = x->shape().dim(dimension), whole = size->first->shape().dim(size->second);
+    return one && other && part > 0 && whole % part == 0 && one->times(whole / part) == *other;
+  }
+  if (value.elsewhere.empty()) return false;
   const int64_t here = value.literal->get_s64(element), extent = x->shape().dim(dimension);
   if (extent < 1 || here % extent != 0) return false;
-  const auto is_at = [&](size_t k, int64_t other) {
+  const auto is_at = [&](size_t k, const std::function<int64_t(const Place&)>& root) {
     const Literal& literal = value.elsewhere[k];
-    return literal.shape() == value.shape() && literal.get_s64(element) == here / extent * other;
+    const std::optional<int64_t> other = limits_.bounded.extent_at(x, dimension, root);
+    return other ? literal.shape() == value.shape() &&
+                       literal.get_s64(element) == here / extent * *other
+                 : limits_.bounded.extent(x, dimension).has_value();
   };
-  return is_at(kOtherExtents, kExtents[kOtherExtents]) &&
-         is_at(kMoreExtents, more_extent(*place, limits_.named));
+  return is_at(kOtherExtents, [](const Place&) { return kExtents[kOtherExtents]; }) &&
+         is_at(kMoreExtents, [&](const Place& place) { return more_extent(place, limits_.named); });
 }
 
 Instr* element_by_element(hlo::Builder& b, const Value& value) {
@@ -205,6 +234,13 @@ Instr* element_by_element(hlo::Builder& b, const Value& value) {
   return b.concatenate(elements, 0);
 }
 
+// The extent itself: it has none.
+int64_t Op::size_name(const Instr* x, int64_t dimension) const {
+  if (folding_ || x->parent() != x->parent()->module()->entry()) return x->shape().dim(dimension);
+  limits_.sized.emplace_back(x, dimension);
+  return kFirstSize + kSizeMark + kSizeStep * (std::ssize(limits_.sized) - 1);
+}
+
 Output Op::known_extents(size_t i, int64_t start, int64_t end) {
   const Ints extents = shape(i).extents();
   const Value& value = *inputs_[i];
@@ -221,6 +257,7 @@ Output Op::known_extents(size_t i, int64_t start, int64_t end) {
     if (const Place* place = limits_.bounded.behind(value.instr, d)) {
       others[kOtherExtents][at] = kExtents[kOtherExtents];
       others[kMoreExtents][at] = more_extent(*place, limits_.named);
+      others[kSized][at] = size_name(value.instr, d);
     }
     const std::set<const Instr*> rows =
         counts ? followed_counts(value.instr, d, *limits_.decisions->calls)
@@ -239,9 +276,7 @@ Output Op::known_extents(size_t i, int64_t start, int64_t end) {
   if (others[kOtherExtents] != extents || others[kMoreExtents] != extents)
     output.instr = computed_extents(value.instr, start, end);
   for (const Ints& other : others) output.elsewhere.push_back(part(other));
-  if (std::all_of(output.elsewhere.begin(), output.elsewhere.end(),
-                  [&](const Literal& other) { return other == *output.literal; }))
-    output.elsewhere.clear();
+  if (is_same_elsewhere(output)) output.elsewhere.clear();
   return output;
 }
 
@@ -333,8 +368,8 @@ bool Importer::are_few_extents(const Inputs& inputs) {
     if (input == nullptr || !input->literal) continue;
     few = few && input->literal->elems() <= kFew;
     follow = follow || !input->elsewhere.empty();
-    for (const Literal& other : input->elsewhere)
-      few = few && other.shape() == input->literal->shape();
+    for (size_t k = 0; k < kSized && !input->elsewhere.empty(); ++k)
+      few = few && input->elsewhere[k].shape() == input->literal->shape();
   }
   return follow && few;
 }
@@ -350,7 +385,9 @@ void Importer::find_bounded(const Value& input) {
     for (size_t d = 0; port.name == input.name && d < port.dims.size(); ++d)
       for (const auto& [name, bound] : options_.bounded)
         if (port.dims[d].symbol.find(name) != std::string_view::npos)
-          limits_.bounded.emplace(input.instr, static_cast<int64_t>(d));
+          limits_.bounded.emplace(
+              input.instr, static_cast<int64_t>(d),
+              unit_of(input.instr->shape().dim(static_cast<int64_t>(d)), bound));
 }
 
 void Importer::fold_elsewhere(const OpEntry& entry, const proto::Node& node, int64_t opset,
@@ -392,8 +429,7 @@ void Importer::fold_elsewhere(const OpEntry& entry, const proto::Node& node, int
     }
   }
   for (Output& output : outputs)
-    if (std::all_of(output.elsewhere.begin(), output.elsewhere.end(),
-                    [&](const Literal& other) { return other == *output.literal; }))
+    if (is_same_elsewhere(output))
       output.elsewhere.clear();
     else
       for (const Value* input : inputs)

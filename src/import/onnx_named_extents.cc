@@ -157,6 +157,19 @@ Instr* Op::open_part(Instr* x, int64_t dimension, Instr* start, int64_t size, In
   return part;
 }
 
+Instr* Op::positions_along(const Place& place) {
+  const auto [of, dimension] = place;
+  auto* x = const_cast<Instr*>(of);
+  Instr* size = b.make(Opcode::get_dimension_size, {x}, hlo::DimensionAttrs{dimension});
+  return hlo::first_rows(b, b.iota(Shape::array(Type::s32, {x->shape().dim(dimension)}), 0), size);
+}
+
+Instr* Op::positions_up_to(int64_t extent) {
+  Instr* positions = b.iota(Shape::array(Type::s32, {extent}), 0);
+  limits_.bounded.emplace(positions, 0);
+  return positions;
+}
+
 Instr* Op::named_positions(int64_t dimension, int64_t extent, Instr* computed) {
   if (limits_.named == nullptr || computed == nullptr) return nullptr;
   NamedExtents& named = *limits_.named;
@@ -173,12 +186,14 @@ Instr* Op::named_positions(int64_t dimension, int64_t extent, Instr* computed) {
       hlo::Builder(named.entry).parameter(number, Shape::array(Type::s32, {extent}), name);
   named.dims[name] = {name};
   named.found.emplace_back(name, computed);
-  named.bounded->emplace(positions, 0);
+  const auto bound = named.options->bounded.find(name);
+  named.bounded->emplace(
+      positions, 0, unit_of(extent, bound == named.options->bounded.end() ? 0 : bound->second));
   return positions;
 }
 
 void Importer::name_extents() {
-  if (!options_.find_extents && options_.named_extents.empty()) return;
+  if (!options_.find_extents && !options_.open_extents && options_.named_extents.empty()) return;
   named_.options = &options_;
   named_.result = &result_;
   named_.entry = entry_;

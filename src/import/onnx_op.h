@@ -160,9 +160,10 @@ struct Limits {
   int64_t value_elems = 0;  // of one computed value
   int64_t fold_elems = 0;   // of one value computed at import
   bool same_for_all_extents = false;
-  BoundedPlaces bounded;
-  NamedExtents* named = nullptr;   // null: no extent has a name
-  Decisions* decisions = nullptr;  // null: no stages and no open counts
+  mutable BoundedPlaces bounded;
+  mutable std::vector<Place> sized;  // dimensions whose extents have names (Value::elsewhere)
+  NamedExtents* named = nullptr;     // null: no extent has a name
+  Decisions* decisions = nullptr;    // null: no stages and no open counts
 };
 
 class Op {
@@ -249,6 +250,12 @@ class Op {
   // Whether an element of the known input i is the same multiple of a bounded dimension of x for
   // all extents.
   bool is_multiple(size_t i, int64_t element, const Instr* x, int64_t dimension) const;
+  // The bounded dimension whose extent an element of the known input i is; nothing: it is another
+  // number.
+  std::optional<Place> dimension_of(size_t i, int64_t element) const;
+  // Positions along a dimension, and along one of which nothing else is known yet: s32[n].
+  Instr* positions_along(const Place& place);
+  Instr* positions_up_to(int64_t extent);
   // Element k of the known input i as the graph computes it from extents of bounded dimensions,
   // s64[]; null: it does not, or the element is the same for all of them.
   Instr* computed_extent(size_t i, int64_t k);
@@ -323,6 +330,7 @@ class Op {
   void check_builder() const;
 
  private:
+  int64_t size_name(const Instr* x, int64_t dimension) const;
   const proto::Attribute* find(std::string_view name) const;
   const proto::Attribute* find(std::string_view name, proto::AttrType type,
                                const char* wanted) const;

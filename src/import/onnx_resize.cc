@@ -19,8 +19,9 @@ struct Settings {
 struct Axis {
   int64_t dim = 0, in = 0, out = 0;
   double scale = 1, roi_start = 0, roi_end = 1;
-  bool from_any = false;       // from an extent that differs from run to run
-  Instr* positions = nullptr;  // s32: of an extent that has a name (Op::named_positions)
+  bool from_any = false;  // from an extent that differs from run to run
+  // s32: of an extent that is that of another dimension, or has a name (Op::named_positions).
+  Instr* positions = nullptr;
 };
 
 // The position of output x among the input positions.
@@ -369,8 +370,14 @@ void find_open_size(Op& op, const Settings& settings, Ints* sizes, size_t i, Axi
   Instr* computed = op.computed_extent(3, element);
   Axis any = *axis;
   any.out = 2;
-  if (OpenPositions::are_for(settings, any) && !op.is_multiple(3, element, op.in(0), axis->dim))
-    axis->positions = op.named_positions(axis->dim, std::max<int64_t>((*sizes)[i], 1), computed);
+  if (OpenPositions::are_for(settings, any) && !op.is_multiple(3, element, op.in(0), axis->dim)) {
+    if (const std::optional<Place> like = op.dimension_of(3, element))
+      axis->positions = op.positions_along(*like);
+    else if (computed == nullptr && op.is_bounded(3, element))
+      axis->positions = op.positions_up_to((*sizes)[i]);
+    else
+      axis->positions = op.named_positions(axis->dim, std::max<int64_t>((*sizes)[i], 1), computed);
+  }
   if (axis->positions != nullptr) (*sizes)[i] = axis->positions->shape().dim(0);
   axis->from_any = axis->positions != nullptr || !op.is_bounded(3, element);
 }

@@ -42,6 +42,15 @@ void count_windows(Op& op, Spatial& s, size_t i, int64_t extent, bool ceil) {
     op.fail("a window of {} (dilated) over a dimension of {} with pads {} and {}", span, extent,
             s.low[i], s.high[i]);
   s.output[i] = room / s.strides[i] + 1;
+  // Where extents differ from run to run, padding that gives as many windows for each of them: none
+  // of them begins in it, and a maximum does not see it.
+  const bool is_open = op.is_bounded(op.in(0), static_cast<int64_t>(i) + 2);
+  if (ceil && is_open && op.node().op_type == "MaxPool" && !op.wants(1) &&
+      span >= s.high[i] + s.strides[i]) {
+    s.output[i] = (room + s.strides[i] - 1) / s.strides[i] + 1;
+    s.high[i] += s.strides[i] - 1;
+    return;
+  }
   if (!ceil || room % s.strides[i] == 0) return;
   if (s.output[i] * s.strides[i] >= extent + s.low[i]) return;
   ++s.output[i];

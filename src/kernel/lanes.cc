@@ -91,4 +91,12 @@ std::vector<ExprId> reachable(const Kernel& kernel, const std::vector<ExprId>& r
   return result;
 }
 
+bool lanes_work_together(const Kernel& kernel, const std::vector<Stmt>& body) {
+  return std::any_of(body.begin(), body.end(), [&](const Stmt& stmt) {
+    for (ExprId id : reachable(kernel, expressions(stmt)))
+      if (kernel.expr(id).op == Op::lane || kernel.expr(id).op == Op::shuffle_xor) return true;
+    return lanes_work_together(kernel, stmt.body) || lanes_work_together(kernel, stmt.otherwise);
+  });
+}
+
 }  // namespace heddle::kernel

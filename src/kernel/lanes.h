@@ -22,5 +22,8 @@ inline bool is_lane_loop(LoopKind kind) {
 
 // The nodes that `roots` reach, each once, operands before users.
 std::vector<ExprId> reachable(const Kernel& kernel, const std::vector<ExprId>& roots);
+// Whether lanes read each other: then all must be active, so the extent is a multiple of their
+// number.
+bool lanes_work_together(const Kernel& kernel, const std::vector<Stmt>& body);
 
 }  // namespace heddle::kernel

@@ -33,16 +33,6 @@ bool in_registers(const Kernel& kernel, kernel::BufferId buffer) {
                             kernel.buffer(buffer).space == kernel::Space::fragment);
 }
 
-// Whether lanes read each other: then all must be active, so the extent is a multiple of their
-// number.
-bool lanes_work_together(const Kernel& kernel, const std::vector<Stmt>& body) {
-  return std::any_of(body.begin(), body.end(), [&](const Stmt& stmt) {
-    for (ExprId id : kernel::reachable(kernel, kernel::expressions(stmt)))
-      if (kernel.expr(id).op == Op::lane || kernel.expr(id).op == Op::shuffle_xor) return true;
-    return lanes_work_together(kernel, stmt.body) || lanes_work_together(kernel, stmt.otherwise);
-  });
-}
-
 class Opener {
  public:
   explicit Opener(Kernel* kernel) : k_(*kernel) {}

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "kernel/lanes.h"
 #include "kernel/rewriter.h"
 #include "kernel/verify.h"
 #include "lower/passes.h"
@@ -219,7 +220,8 @@ class Trimmer {
     const Variable& variable = variables_[loop->var.index()];
     if (loop->loop == LoopKind::serial) leave_out_products_of(loop->var, &loop->body);
     const bool lanes = loop->loop == LoopKind::vector;
-    if (lanes && variable.fact->factor != 1) return;
+    // Squares that are transposed in registers are whole: what is around them stops.
+    if (lanes && (variable.fact->factor != 1 || kernel::lanes_work_together(k_, loop->body))) return;
     const ExprId extent = trips(loop->var.value, lanes ? loop->lanes : 1);
     const bool once = variable.fact->base.empty();  // a task
     loop->extent = once ? let("trips", extent, &prologue_) : extent;

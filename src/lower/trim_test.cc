@@ -94,6 +94,19 @@ TEST(Trim, LanesThatStoreNothing) {
   EXPECT_THAT(text, HasSubstr("vector l 16 lanes 16 {"));
 }
 
+// Squares of a tile that are transposed in registers are whole, the tiles stop.
+TEST(Trim, LanesThatReadEachOther) {
+  Reads reads;
+  TrimRequest columns = request(false, false);
+  columns.globals[2] = {{1, 0}};
+  const std::string text = trimmed(rows("f32[512]",
+                                        "serial tile 8 { vector l 8 lanes 8 {\n"
+                                        "let x = in0[tile*64 + l]\n"
+                                        "out0[tile*8 + l] = shuffle_xor(x, 1)\n} }\n"),
+                                   columns, &reads);
+  EXPECT_THAT(text, HasSubstr("serial tile trips {\n        vector l 8 lanes 8 {"));
+}
+
 // Four rows at a time: what is read reaches to the end of the four.
 // All rows of the bound are one tile, that is written out: it has bodies for fewer. A loop of one
 // step around the rows that is no tile, as over a batch of 1, says nothing.

@@ -291,7 +291,8 @@ std::vector<int64_t> RowEmitter::lane_breaks(int64_t extent) {
 // Whether rows have been merged into one (schedule: fill_lanes): unrolled, every vector knows the
 // row of each of its lanes.
 bool RowEmitter::has_rows_in_lanes(int64_t extent) const {
-  if (extent % lanes_ != 0) return false;
+  constexpr int64_t kMostStraight = 512;  // vectors that are written out
+  if (extent % lanes_ != 0 || extent / lanes_ > kMostStraight) return false;
   for (size_t m = 0; m < members_.size(); ++m) {
     const int digit = row_.own.back().digits[m];
     for (const stage::Load& load : stage_of(members_[m]).loads)
