@@ -1,5 +1,6 @@
-// Rows that a mask chooses are written back, as PyTorch's older exporter has `f[m] = v`: the mask
-// is expanded to all elements of its rows, whose positions are found then.
+// Rows that a mask chooses are written back, as PyTorch's exporters have `f[m] = v`: the mask is
+// expanded to all elements of its rows, whose positions are found then. The newer one also expands
+// the rows to as many as the mask has, a sum.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,11 +19,11 @@ using testing::Ints;
 using testing::Session;
 
 // Of x as [batch * tokens, 4], the rows whose sum is above t are doubled; x is added to all.
-import::testing::Model doubled_rows() {
+import::testing::Model doubled_rows(bool expands) {
   import::testing::Model model;
   model.inputs = {value("x", kFloat, {"batch", "tokens", "4"}), value("t", kFloat, {})};
   model.constants = {ints_tensor("flat", {-1, 4}), ints_tensor("line", {-1}),
-                     ints_tensor("zero", {0}), ints_tensor("one", {1})};
+                     ints_tensor("zero", {0}), ints_tensor("one", {1}), ints_tensor("four", {4})};
   model.nodes = {node("Reshape", {"x", "flat"}, {"f"}),
                  node("ReduceSum", {"f", "one"}, {"sums"}, {attr("keepdims", int64_t{0})}),
                  node("Greater", {"sums", "t"}, {"m"}),
@@ -35,24 +36,36 @@ import::testing::Model doubled_rows() {
                  node("Expand", {"column", "fs"}, {"elements"}),
                  node("NonZero", {"elements"}, {"found_elements"}),
                  node("Transpose", {"found_elements"}, {"at"}),
-                 node("Reshape", {"doubled", "line"}, {"values"}),
-                 node("Shape", {"at"}, {"as"}),
-                 node("Slice", {"as", "zero", "one"}, {"count"}),
-                 node("Slice", {"values", "zero", "count", "zero"}, {"all"}),
-                 node("ScatterND", {"f", "at", "all"}, {"s"}),
-                 node("Shape", {"x"}, {"xs"}),
-                 node("Reshape", {"s", "xs"}, {"apart"}),
-                 node("Add", {"apart", "x"}, {"y"})};
+                 node("Shape", {"at"}, {"as"})};
+  const auto add = [&](const std::string& type, const import::testing::Strings& inputs,
+                       const std::string& output,
+                       const std::vector<import::testing::Message>& attributes = {}) {
+    model.nodes.push_back(node(type, inputs, {output}, attributes));
+  };
+  if (expands) {
+    add("Reshape", {"m", "line"}, "mask");
+    add("Cast", {"mask"}, "ones", {attr("to", import::testing::kInt64)});
+    add("ReduceSum", {"ones", "zero"}, "many", {attr("keepdims", int64_t{1})});
+    add("Concat", {"many", "four"}, "shape", {attr("axis", int64_t{0})});
+    add("Expand", {"doubled", "shape"}, "expanded");
+  }
+  add("Reshape", {expands ? "expanded" : "doubled", "line"}, "values");
+  add("Slice", {"as", "zero", "one"}, "count");
+  add("Slice", {"values", "zero", "count", "zero"}, "all");
+  add("ScatterND", {"f", "at", expands ? "values" : "all"}, "s");
+  add("Shape", {"x"}, "xs");
+  add("Reshape", {"s", "xs"}, "apart");
+  add("Add", {"apart", "x"}, "y");
   model.outputs = {"y"};
   return model;
 }
 
-TEST(MaskedRows, AreAFewProgramsAtAllSizes) {
+void expect_few_programs(bool expands) {
   const Ints first{1, 2, 4};
   const Floats example{-5, 2, 9, 5, 1, -3, 4, -8};
   float t = 0;
   Session session(
-      doubled_rows(),
+      doubled_rows(expands),
       {{"x", HEDDLE_F32, first.data(), 3, example.data()}, {"t", HEDDLE_F32, nullptr, 0, &t}},
       true);
   ASSERT_EQ(session.error(), "");
@@ -73,6 +86,9 @@ TEST(MaskedRows, AreAFewProgramsAtAllSizes) {
   }
   EXPECT_LE(session.compilations(), 6);
 }
+
+TEST(MaskedRows, AreAFewProgramsAtAllSizes) { expect_few_programs(false); }
+TEST(MaskedRows, ExpandedToAsManyAsTheMaskHas) { expect_few_programs(true); }
 
 }  // namespace
 }  // namespace heddle::api

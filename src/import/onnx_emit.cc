@@ -183,4 +183,20 @@ Literal ints_literal(const Ints& values) {
                                 values);
 }
 
+std::pair<Instr*, int64_t> part_of(Instr* list, int64_t k) {
+  while (list->is(Opcode::concatenate)) {
+    Instr* of = nullptr;
+    for (Instr* part : list->operands()) {
+      const int64_t elems = part->shape().elems();
+      if (k < elems) {
+        of = part;
+        break;
+      }
+      k -= elems;
+    }
+    list = of;
+  }
+  return {list, k};
+}
+
 }  // namespace heddle::import

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "import/onnx_op.h"
 
@@ -38,6 +39,8 @@ Instr* compare(Op& op, Direction direction, Instr* x, Number y) {
 }
 Instr* select(Op& op, Instr* predicate, Instr* on_true, Instr* on_false);  // numpy broadcasting
 Instr* iota(Op& op, Type type, const Ints& extents, int64_t dim);
+// Of a list that is put together from others: the one that has element k, and its number in it.
+std::pair<Instr*, int64_t> part_of(Instr* list, int64_t k);
 // numpy matmul (onnx_matmul.cc).
 Instr* matrix_product(Op& op, Instr* a, Instr* b);
 // The node's convolution of x [N,C,...] with weights [M,C/group,...], by its window attributes

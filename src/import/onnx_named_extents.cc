@@ -48,23 +48,6 @@ bool has_product(const Instr* value) {
   });
 }
 
-// Of a list that is put together from others: the one, and the number in it.
-std::pair<Instr*, int64_t> part_of(Instr* list, int64_t k) {
-  while (list->is(Opcode::concatenate)) {
-    Instr* of = nullptr;
-    for (Instr* part : list->operands()) {
-      const int64_t elems = part->shape().elems();
-      if (k < elems) {
-        of = part;
-        break;
-      }
-      k -= elems;
-    }
-    list = of;
-  }
-  return {list, k};
-}
-
 Instr* element(hlo::Builder& b, Instr* list, int64_t k) {
   std::tie(list, k) = part_of(list, k);
   if (list->is(Opcode::convert))

@@ -1,6 +1,8 @@
 // Operators that give the same elements another shape or order, and operators on shapes.
 #include <algorithm>
+#include <optional>
 
+#include "hlo/combiner.h"
 #include "import/onnx_emit.h"
 #include "import/onnx_ops.h"
 
@@ -160,7 +162,64 @@ Outputs concat(Op& op) {
   return {op.b.concatenate(parts, axis)};
 }
 
+using Positions = std::vector<Instr*>;  // by dimension
+
+// The positions of the elements of a mask that hold, if the number is how many; null: it is
+// something else, or nobody has asked where they are.
+const Positions* positions_counted_by(Instr* number, const Decisions& decisions) {
+  const auto moves = [](const Instr* x) {
+    return x->is(Opcode::reshape) || x->is(Opcode::convert);
+  };
+  while (moves(number)) number = number->operand(0);
+  if (!number->is(Opcode::reduce) || number->shape().elems() != 1 ||
+      hlo::combiner_of(*number->called().at(0)) != Opcode::add)
+    return nullptr;
+  for (Instr* x = number->operand(0);; x = x->operand(0)) {
+    const auto found = decisions.nonzero.find(x);
+    if (found != decisions.nonzero.end() && x->shape().type() == Type::pred) return &found->second;
+    if (!moves(x)) return nullptr;
+  }
+}
+
+// A list of extents of which some are how many elements of masks hold, of which NonZero has found
+// the positions: as many as it has. Nothing: it is something else.
+std::optional<Value> extents_of_masks(Op& op, Instr* list) {
+  const Decisions* decisions = op.limits().decisions;
+  if (list == nullptr || decisions == nullptr || list->shape().rank() != 1) return std::nullopt;
+  Value result;
+  const int64_t count = list->shape().elems();
+  result.literal = Literal(Shape::array(Type::s64, {count}));
+  for (int64_t k = 0; k < count; ++k) {
+    const auto [part, number] = part_of(list, k);
+    if (part->is(Opcode::constant)) {
+      result.literal->set_s64(k, part->literal().get_s64(number));
+      for (Literal& other : result.elsewhere) other.set_s64(k, part->literal().get_s64(number));
+      continue;
+    }
+    const Positions* positions = positions_counted_by(part, *decisions);
+    if (positions == nullptr) return std::nullopt;
+    Value rows;
+    rows.instr = positions->at(0);
+    Op of_rows(op, op.opset(), {&rows});
+    const Output extent = of_rows.known_extents(0, 1, 2);
+    result.literal->set_s64(k, extent.literal->get_s64(0));
+    if (result.elsewhere.empty()) result.elsewhere.assign(extent.elsewhere.size(), *result.literal);
+    for (size_t i = 0; i < result.elsewhere.size(); ++i)
+      result.elsewhere[i].set_s64(k, extent.elsewhere.empty() ? extent.literal->get_s64(0)
+                                                              : extent.elsewhere[i].get_s64(0));
+    result.rows.insert(extent.rows.begin(), extent.rows.end());
+  }
+  return result;
+}
+
 Outputs expand(Op& op) {
+  if (op.known(1) == nullptr)
+    if (std::optional<Value> shape = extents_of_masks(op, op.value(1)->instr)) {
+      Op known(op, op.opset(), {op.value(0), &*shape});
+      Outputs outputs = expand(known);
+      known.add_reads_to(op);
+      return outputs;
+    }
   const Ints wanted = op.check_extents(op.known_ints(1, "shape"));
   const Ints extents = common_extents(op, op.shape(0).extents(), wanted);
   return {op.as_many_as(broadcast_to(op, op.in(0), extents), 1)};
