@@ -44,7 +44,7 @@ import::testing::Model doubled_rows(bool expands) {
   };
   if (expands) {
     add("Reshape", {"m", "line"}, "mask");
-    add("Cast", {"mask"}, "ones", {attr("to", import::testing::kInt64)});
+    add("Cast", {"mask"}, "ones", {attr("to", int64_t{import::testing::kInt64})});
     add("ReduceSum", {"ones", "zero"}, "many", {attr("keepdims", int64_t{1})});
     add("Concat", {"many", "four"}, "shape", {attr("axis", int64_t{0})});
     add("Expand", {"doubled", "shape"}, "expanded");
