@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "api/bounded.h"
 
@@ -151,6 +152,7 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
     runs_.push_back(*now);
   const size_t most = following_.empty() ? kMostRefused : kMostRefusedWithComputed;
   if (stopped_ || refused_.size() >= most) return std::nullopt;
+  open_ = std::ranges::any_of(made_, [](const SizeBucket& made) { return made.open; });
   // Height and width that are padded: levels of a pyramid are then multiples of each other.
   in_steps_ = in_steps_ || (made_.empty() && refused_.empty() &&
                             std::ranges::count_if(differ_, [&](const std::string& name) {
@@ -171,8 +173,9 @@ std::optional<SizeBucket> SizeBuckets::choose(const std::vector<tensor::Shape>& 
   }
   if (refused_.contains(bucket.text()) && !open_ && following_.empty()) {
     open_ = true;
-    in_steps_ = false;
+    const bool in_steps = std::exchange(in_steps_, false);
     again();
+    in_steps_ = in_steps;
   }
   if (refused_.contains(bucket.text())) return std::nullopt;
   made_.push_back(bucket);

@@ -74,10 +74,15 @@ TEST(SizeBuckets, WhatIsRefusedIsExact) {
   ASSERT_TRUE(bucket);
   EXPECT_EQ(bucket->text(), "[*,*,2] n=1..4");
   buckets.refuse(*bucket);
+  const auto open = buckets.choose(shapes({3, 3, 2}));
+  ASSERT_TRUE(open);
+  EXPECT_EQ(open->text(), "[*,*,2] n=1..4 computed extents open");
+  buckets.refuse(*open);
   EXPECT_FALSE(buckets.choose(shapes({3, 3, 2})));
   // Half of a bucket may do.
   buckets.refuse(*buckets.choose(shapes({6, 6, 2})));
   EXPECT_EQ(buckets.choose(shapes({6, 6, 2}))->text(), "[*,*,2] n=5..8");
+  buckets.refuse(*buckets.choose(shapes({9, 9, 2})));
   EXPECT_FALSE(buckets.choose(shapes({9, 9, 2})));
   for (const int64_t n : {64, 256, 1024, 4096}) buckets.refuse(*buckets.choose(shapes({n, n, 2})));
   EXPECT_FALSE(buckets.choose(shapes({20000, 20000, 2}))) << "there are no buckets any more";
