@@ -57,9 +57,11 @@ class Products {
       return along(n->operand(0), n->attrs_as<hlo::DimensionAttrs>().dimension, depth + 1);
     if (n->is(Opcode::divide)) return quotient(*n, depth);
     if (!n->is(Opcode::add) && !n->is(Opcode::multiply)) return std::nullopt;
-    const std::optional<Sum> a = number(n->operand(0), depth + 1),
-                             b = number(n->operand(1), depth + 1);
-    if (!a || !b || a->size() * b->size() > kMostTerms) return std::nullopt;
+    // One after the other: what is added to itself over and over ends at so many terms.
+    const std::optional<Sum> a = number(n->operand(0), depth + 1);
+    if (!a) return std::nullopt;
+    const std::optional<Sum> b = number(n->operand(1), depth + 1);
+    if (!b || a->size() * b->size() > kMostTerms) return std::nullopt;
     if (n->is(Opcode::multiply)) return times(*a, *b);
     Sum sum = *a;
     sum.insert(sum.end(), b->begin(), b->end());
@@ -67,10 +69,11 @@ class Products {
   }
 
   std::optional<Sum> quotient(const Instr& n, int depth) const {
-    const std::optional<Sum> a = number(n.operand(0), depth + 1),
-                             b = number(n.operand(1), depth + 1);
+    const std::optional<Sum> a = number(n.operand(0), depth + 1);
+    if (!a) return std::nullopt;
+    const std::optional<Sum> b = number(n.operand(1), depth + 1);
     const bool is_fixed = b && b->size() == 1 && (*b)[0].of.empty() && (*b)[0].factor > 0;
-    if (!a || a->size() != 1 || (*a)[0].of.size() != 1 || !is_fixed) return std::nullopt;
+    if (a->size() != 1 || (*a)[0].of.size() != 1 || !is_fixed) return std::nullopt;
     const auto part = (*a)[0].of[0].times((*a)[0].factor).quotient((*b)[0].factor);
     return part ? std::optional(Sum{{1, {*part}}}) : std::nullopt;
   }

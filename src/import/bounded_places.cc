@@ -142,9 +142,11 @@ std::optional<int64_t> BoundedPlaces::extent_at(
     const Instr* instr, int64_t dimension, const std::function<int64_t(const Place&)>& root) const {
   const std::optional<Extent> found = extent(instr, dimension);
   if (!found) return std::nullopt;
+  const std::vector<int64_t> used = found->symbols();
   std::vector<int64_t> units;
   for (const auto& [place, unit] : places_) {
-    const int64_t elements = root(place);
+    const bool is_used = std::ranges::binary_search(used, std::ssize(units));
+    const int64_t elements = is_used ? root(place) : 0;
     if (elements % unit != 0) return std::nullopt;
     units.push_back(elements / unit);
   }

@@ -342,13 +342,15 @@ void scale_axes(Op& op, std::vector<Axis>& axes, const std::vector<double>& scal
   }
 }
 
+bool is_size(const Op& op, int64_t size) { return size >= 1 && size <= op.limits().value_elems; }
+
 void size_axes(Op& op, std::vector<Axis>& axes, const Ints& sizes) {
   const std::string policy = op.string_attr("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
     op.fail("keep_aspect_ratio_policy is {}", quoted(policy));
   double common = policy == "not_larger" ? INFINITY : 0;
   for (size_t i = 0; i < axes.size(); ++i) {
-    if (sizes[i] < 1 || sizes[i] > op.limits().value_elems) op.fail("size {}", sizes[i]);
+    if (!is_size(op, sizes[i])) op.fail("size {}", sizes[i]);
     axes[i].out = sizes[i];
     axes[i].scale = static_cast<double>(sizes[i]) / static_cast<double>(axes[i].in);
     common =
@@ -373,7 +375,7 @@ void find_open_size(Op& op, const Settings& settings, Ints* sizes, size_t i, Axi
   if (OpenPositions::are_for(settings, any) && !op.is_multiple(3, element, op.in(0), axis->dim)) {
     if (const std::optional<Place> like = op.dimension_of(3, element))
       axis->positions = op.positions_along(*like);
-    else if (computed == nullptr && op.is_bounded(3, element))
+    else if (computed == nullptr && op.is_bounded(3, element) && is_size(op, (*sizes)[i]))
       axis->positions = op.positions_up_to((*sizes)[i]);
     else
       axis->positions = op.named_positions(axis->dim, std::max<int64_t>((*sizes)[i], 1), computed);
