@@ -61,7 +61,7 @@ struct Value {
   std::optional<Ragged> ragged;
   // A known value that depends on extents that differ from run to run: what it would be if no
   // counted rows were there, if one was, for other extents of bounded dimensions, and with a name
-  // in place of each count (onnx_extents.cc). Else empty.
+  // in place of each count and of each size (onnx_extents.cc). Else empty.
   std::vector<Literal> elsewhere;
   // Calls of heddle.first_rows on whose counts it depends, those of one dimension together.
   std::set<std::set<const Instr*>> rows;

@@ -185,7 +185,9 @@ const Positions* positions_counted_by(Instr* number, const Decisions& decisions)
 // the positions: as many as it has. Nothing: it is something else.
 std::optional<Value> extents_of_masks(Op& op, Instr* list) {
   const Decisions* decisions = op.limits().decisions;
-  if (list == nullptr || decisions == nullptr || list->shape().rank() != 1) return std::nullopt;
+  if (list == nullptr || decisions == nullptr || list->shape().rank() != 1 ||
+      list->shape().type() != Type::s64)
+    return std::nullopt;
   Value result;
   const int64_t count = list->shape().elems();
   result.literal = Literal(Shape::array(Type::s64, {count}));
