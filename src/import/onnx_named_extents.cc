@@ -123,7 +123,7 @@ Instr* Op::open_rows(Instr* x, int64_t dimension, Instr* extent) {
   extent = size != nullptr ? size : b.convert(extent, Type::s32);
   x = hlo::with_outermost(b, x, dimension,
                           [&](Instr* rows) { return hlo::first_rows(b, rows, extent); });
-  limits_.named->bounded->emplace(x, dimension);
+  limits_.bounded.emplace(x, dimension);
   return x;
 }
 
@@ -136,7 +136,7 @@ Instr* Op::open_part(Instr* x, int64_t dimension, Instr* start, int64_t size, In
   Instr* line = open_rows(b.iota(Shape::array(Type::s32, {size}), 0), 0, extent);
   line = b.binary(Opcode::add, line, b.broadcast(b.convert(start, Type::s32), {size}, {}));
   Instr* part = b.take(x, line, dimension);
-  if (extent != nullptr) limits_.named->bounded->emplace(part, dimension);
+  if (extent != nullptr) limits_.bounded.emplace(part, dimension);
   return part;
 }
 
@@ -170,7 +170,7 @@ Instr* Op::named_positions(int64_t dimension, int64_t extent, Instr* computed) {
   named.dims[name] = {name};
   named.found.emplace_back(name, computed);
   const auto bound = named.options->bounded.find(name);
-  named.bounded->emplace(
+  limits_.bounded.emplace(
       positions, 0, unit_of(extent, bound == named.options->bounded.end() ? 0 : bound->second));
   return positions;
 }
@@ -180,7 +180,6 @@ void Importer::name_extents() {
   named_.options = &options_;
   named_.result = &result_;
   named_.entry = entry_;
-  named_.bounded = &limits_.bounded;
   limits_.named = &named_;
 }
 

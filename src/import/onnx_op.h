@@ -153,7 +153,6 @@ struct NamedExtents {
   hlo::Computation* entry = nullptr;
   std::vector<std::pair<std::string, Instr*>> found;     // what computes it, s64[]
   std::map<std::string, std::vector<std::string>> dims;  // of their inputs
-  BoundedPlaces* bounded = nullptr;                      // Limits::bounded
 };
 
 struct Limits {
